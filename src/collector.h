@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a collector is: one file, one const vtable, one row in collectors/registry.c.
+ *
+ * All calls come from the collecting thread. Functions return 0 or -errno; they
+ * never print and never exit. What cannot be had is said with probe() and with
+ * sink->source(), in words.
+ */
+#ifndef KVMTOP_COLLECTOR_H
+#define KVMTOP_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample.h"
+
+struct sysroot;
+struct inventory;
+
+/* What the readers (screen, batch, recording) need now; the engine merges them. */
+struct demand {
+	unsigned kinds; /* KIND_BIT: keep these events open */
+	bool exits_all_vcpus; /* exit rows for every vCPU, not only the selected VM's */
+	bool threads; /* the other threads of VMMs every tick */
+	bool tasks; /* the busiest tasks that belong to no VM */
+	bool pins; /* PIN and NODE are on screen */
+	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
+	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */
+};
+
+/* What the command line fixes for the run. */
+struct collector_config {
+	double delay_s;
+	size_t ring_bytes; /* 0: by the rule of product.md, "Limits" */
+	bool lost_test; /* tests: smallest ring, no early wake-ups */
+};
+
+struct collector_env {
+	struct sysroot *root;
+	struct inventory *inv;
+	const struct sink *sink;
+	const struct collector_config *config;
+};
+
+#define PROBE_TEXT 240
+struct probe {
+	char source[32]; /* what is probed: "kvm_exit tracepoint", "debugfs" … */
+	int state; /* enum source_state */
+	char why[PROBE_TEXT]; /* "works", or exactly why not */
+	char mend[PROBE_TEXT]; /* the command that mends it, or "" */
+};
+
+struct probes {
+	size_t n;
+	struct probe p[16];
+};
+
+struct collector {
+	const char *name; /* for --collectors and the JSON "sources" */
+	const char *what; /* one line for help, doctor and the man page */
+	/* Looks without side effects; needs no open(). env->sink and env->inv may be NULL. */
+	void (*probe)(const struct collector_env *env, struct probes *out);
+	int (*open)(const struct collector_env *env, void **state);
+	int (*fd)(void *state); /* for epoll, -1 none; may be NULL */
+	int (*ready)(void *state, int64_t now_ns); /* the fd is readable; may be NULL */
+	/*
+	 * Once an interval. `watermark` is the end W of the interval (metrics.md,
+	 * "Time"): event sources hand over everything up to it. May be NULL.
+	 */
+	int (*tick)(void *state, int64_t now_ns, int64_t watermark);
+	void (*demand)(void *state, const struct demand *d); /* may be NULL */
+	void (*close)(void *state); /* NULL state is fine */
+};
+
+/* collectors/registry.c: the visible table, in the order in which they tick; ends with NULL. */
+extern const struct collector *const collectors[];
+
+/* Appends one line to a probe; text is cut at PROBE_TEXT; silently full at 16. */
+void probe_add(struct probes *p, const char *source, int state, const char *mend, const char *why,
+	       ...) __attribute__((format(printf, 5, 6)));
+
+#endif

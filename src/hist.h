@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Log-linear histogram of nanoseconds: 32 steps an octave (error ≤ 1/32 ≈ 3 %), sparse:
+ * an octave's counters are allocated at its first use.
+ */
+#ifndef KVMTOP_HIST_H
+#define KVMTOP_HIST_H
+
+#include <stdint.h>
+
+#define HIST_STEPS 32
+#define HIST_OCTAVES 48 /* 2^5 … 2^52 ns; below 32 ns one step a ns; above: the last step */
+
+struct hist {
+	uint32_t *octave[HIST_OCTAVES]; /* NULL until used */
+};
+
+/* -ENOMEM when the octave cannot be had (the value is then not counted). Counters saturate. */
+int hist_add(struct hist *h, uint64_t ns, uint32_t n);
+int hist_merge(struct hist *into, const struct hist *from);
+void hist_clear(struct hist *h); /* keeps the memory */
+void hist_free(struct hist *h); /* frees the counters, not h */
+/* The value below which share (0…1) of all lies: middle of its step; 0 when empty. */
+uint64_t hist_quantile(const struct hist *h, double share);
+uint64_t hist_count(const struct hist *h);
+/* Sums into HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h). */
+void hist_heat(const struct hist *h, uint32_t *heat);
+/* Lower bound of a heat bucket in ns. */
+uint64_t hist_heat_floor(unsigned bucket);
+
+#endif

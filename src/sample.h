@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What collectors hand to the model: plain structs and the sink that takes them.
+ *
+ * Times are CLOCK_MONOTONIC in nanoseconds everywhere. Nothing here owns memory:
+ * what a pointer of these structs points to is valid during the call only.
+ */
+#ifndef KVMTOP_SAMPLE_H
+#define KVMTOP_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct inv_thread;
+struct inv_vm;
+
+/* The kinds of metrics.md, "Exits and their times": one table of rows each. */
+enum kvm_kind {
+	KIND_VMEXIT,
+	KIND_MMIO,
+	KIND_IOPORT,
+	KIND_MSR,
+	KIND_HYPERCALL,
+	KIND_USEREXIT,
+	KIND_HALT,
+	KIND_NR
+};
+#define KIND_BIT(k) (1u << (k))
+#define KIND_ALL ((1u << KIND_NR) - 1)
+
+/* One decoded kernel event. */
+enum ev_type {
+	EV_ENTRY,
+	EV_EXIT,
+	EV_MMIO,
+	EV_PIO,
+	EV_MSR,
+	EV_HYPERCALL,
+	EV_USEREXIT,
+	EV_VCPU_WAKEUP,
+	EV_HALT_POLL,
+	EV_NR
+};
+
+/* sample.dir */
+enum ev_dir {
+	DIR_NONE,
+	DIR_READ, /* mmio, msr read; port in */
+	DIR_WRITE, /* mmio, msr write; port out */
+	DIR_UNSATISFIED, /* kvm_mmio type 0: the read that goes to user space */
+};
+
+/* sample.isa, as kvm_exit reports it; other architectures have none. */
+enum { ISA_NONE = 0, ISA_VMX = 1, ISA_SVM = 2 };
+
+struct sample {
+	int64_t time; /* ns, CLOCK_MONOTONIC */
+	uint64_t key; /* exit reason, gpa, port, MSR, hypercall nr, KVM_EXIT_* */
+	uint64_t aux; /* exit: guest rip; wakeup: ns; halt poll: new ns; userexit: errno */
+	int32_t tid; /* the record's common_pid: the thread in the root pid namespace */
+	int32_t vcpu_id; /* KVM's id, -1 where the event has none */
+	uint16_t cpu; /* host CPU */
+	uint8_t type; /* enum ev_type */
+	uint8_t dir; /* enum ev_dir; wakeup: DIR_READ polled, DIR_WRITE waited */
+	uint32_t isa;
+};
+
+/* One interval of one (thread, kind, key), from a source that counts in the kernel. */
+struct aggregate {
+	int32_t tid;
+	int32_t vcpu_id; /* -1: by thread */
+	uint8_t kind; /* enum kvm_kind */
+	uint8_t dir;
+	uint32_t isa;
+	uint64_t key;
+	uint64_t count, timed;
+	uint64_t sum_ns, min_ns, max_ns;
+	unsigned __int128 sumsq; /* of ns */
+	const struct hist *hist; /* NULL: none */
+};
+
+/* A window in which a ring lost events: no pair that overlaps it is timed. */
+struct loss {
+	uint16_t cpu;
+	int64_t from, to; /* (from, to] */
+	uint64_t n; /* events; 0 where only the counters of loss_count are to be believed */
+};
+
+/* Lost events since the last call; type -1: of all kinds, the kernel does not say which. */
+struct loss_count {
+	int type; /* enum ev_type or -1 */
+	uint64_t n;
+};
+
+/* One reading of a thread's /proc counters; what is absent has its has_ flag clear. */
+struct thread_reading {
+	struct inv_thread *thread;
+	int64_t time; /* ns, when it was read */
+	bool has_sched, has_gtime, has_gstime;
+	char state; /* R, S, D, T, … as in stat */
+	int cpu; /* last pCPU, -1 unknown */
+	uint64_t run_ns, delay_ns, nr_sched; /* schedstat */
+	uint64_t utime, stime, gtime, gstime; /* clock ticks; utime contains gtime */
+	uint64_t minflt, majflt, blkio_ticks;
+};
+
+/* The quota in force on a VM's (or vCPU's) cgroups, and the time it held them back. */
+struct quota_reading {
+	struct inv_vm *vm;
+	struct inv_thread *thread; /* NULL: the group is shared by the VM's threads */
+	int64_t time;
+	bool has; /* a cgroup with cpu.stat was found */
+	uint64_t throttled_ns; /* of the ancestor that was throttled most in this interval */
+	uint64_t quota_us, period_us; /* tightest; quota 0: none */
+	unsigned shared_by; /* vCPUs in the group, >= 1 */
+	const char *group; /* its path, for the screen */
+};
+
+/* Ticks of one CPU (or the sum) as /proc/stat has them; user contains guest. */
+struct cpu_ticks {
+	uint64_t user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice;
+};
+
+struct cpu_reading {
+	int cpu;
+	bool online;
+	int node, core, package; /* -1 unknown */
+	int sibling; /* an SMT sibling, -1 none */
+	struct cpu_ticks t;
+	bool has_wait;
+	uint64_t wait_ns; /* /proc/schedstat: time tasks waited to run here */
+};
+
+struct host_reading {
+	int64_t time;
+	struct cpu_ticks all;
+	unsigned ncpu;
+	const struct cpu_reading *cpu;
+	uint64_t mem_total_kb, mem_avail_kb;
+	double load1;
+};
+
+/* Tasks that belong to no VM: the row "(other)". */
+struct task_reading {
+	pid_t pid;
+	const char *comm;
+	double cpu_pct; /* < 0: not known yet */
+	char state;
+};
+
+struct sink {
+	void *ctx;
+	void (*samples)(void *ctx, const struct sample *s, size_t n); /* in time order */
+	void (*aggregates)(void *ctx, const struct aggregate *a, size_t n);
+	void (*loss)(void *ctx, const struct loss *l);
+	void (*loss_count)(void *ctx, const struct loss_count *c);
+	/* Which kinds are being collected from now on (KIND_BIT); opened or closed. */
+	void (*kinds)(void *ctx, unsigned open_kinds, bool entry_exit, int64_t time);
+	void (*thread)(void *ctx, const struct thread_reading *r);
+	void (*quota)(void *ctx, const struct quota_reading *r);
+	void (*host)(void *ctx, const struct host_reading *r);
+	void (*tasks)(void *ctx, const struct task_reading *t, size_t n); /* busiest first */
+	/* A source's state changed; mend may be NULL. Replaces what was said of it before. */
+	void (*source)(void *ctx, const char *name, int state /* enum source_state */,
+		       const char *why, const char *mend);
+};
+
+enum source_state { SOURCE_OK, SOURCE_PARTIAL, SOURCE_OFF };
+
+#endif

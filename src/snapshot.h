@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The frozen result of one interval: all that screens, batch, recordings and
+ * tests ever see.
+ *
+ * A snapshot is immutable and reference-counted; every pointer in it points into
+ * its own memory. Figures are defined in metrics.md and by the field table
+ * (field.c), which is the way to read them generically.
+ */
+#ifndef KVMTOP_SNAPSHOT_H
+#define KVMTOP_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "sample.h"
+#include "value.h"
+
+/* CPU and steal of a thread, a vCPU or a VM; percent of one CPU unless said. */
+struct snap_use {
+	struct value cpu, guest, usr, sys;
+	struct value steal, throt, wait, demand; /* VM: mean over its vCPUs */
+	struct value csw, mig; /* per second */
+	struct value majflt, blk; /* per second; % of time */
+	bool own_quota; /* %THROT is at least half of %STEAL: the mark q */
+};
+
+/* Where a tally's figures are of the interval or since start/reset. */
+struct tally {
+	uint64_t count; /* begin events */
+	uint64_t timed; /* completed pairs */
+	uint64_t time_ns, min_ns, max_ns; /* over timed */
+	double avg_ns, stderr_pct; /* 0 for timed < 2 */
+	uint64_t p50_ns, p99_ns, p999_ns;
+	struct value rate; /* count per second */
+	struct value count_pct, time_pct; /* of the same kind at the same level */
+};
+
+#define HEAT_BUCKETS 64 /* half octaves from 2^4 ns; see hist.h */
+
+struct snap_exit {
+	uint32_t vm; /* index into vms */
+	int32_t vcpu; /* index into vcpus, -1: the whole VM */
+	uint8_t kind; /* enum kvm_kind */
+	bool idle; /* waiting, not handling */
+	bool other; /* the row that holds what did not fit; key is 0 then */
+	bool has_time; /* false: nothing of this kind can be timed on this kernel */
+	uint32_t isa;
+	uint64_t key;
+	uint8_t dir; /* enum ev_dir */
+	const char *name; /* "MSR_WRITE", "0x3f8:POUT"; for `other` "other" */
+	const char *note; /* what it is, where known ("APIC EOI"), else "" */
+	struct tally now, total;
+	/* Histogram of this interval, HEAT_BUCKETS counts; NULL where none is kept. */
+	const uint32_t *heat;
+};
+
+enum { SNAP_QUALITY_GUESSED = 1, SNAP_QUALITY_GONE = 2, SNAP_QUALITY_PROVISIONAL = 4 };
+
+/* Figures that VM and vCPU rows share. */
+struct snap_exits {
+	struct value rate; /* vm exits per second, or without kvm_exit all kinds' events */
+	struct value pct; /* %EXIT */
+	struct value p50, p99, max; /* ns, non-idle vm exits of the interval */
+	const char *top; /* TOP EXIT: name, "" none */
+	struct value top_pct; /* its share of non-idle exit time (count where untimed) */
+	uint64_t lost; /* lost events that touch it; 0 on a quiet host */
+	const char *open; /* "KVM_EXIT_IO" … of an exit open at the tick, "" none */
+	struct value open_ns; /* how long, NA where none is open */
+	uint32_t first, n; /* rows in snapshot.exits */
+};
+
+struct snap_vcpu {
+	uint32_t id; /* inv_vcpu.id: what a selection follows */
+	uint32_t vm; /* index into vms */
+	int index; /* the VMM's number */
+	int kvm_id;
+	bool index_guessed;
+	uint8_t quality;
+	pid_t tid; /* 0 not known */
+	const char *comm;
+	char state;
+	int cpu; /* last pCPU, -1 */
+	const char *pin; /* "0-3", "" not asked or unknown */
+	const char *node; /* "0", "1!0", "" not known */
+	struct snap_use use;
+	struct snap_exits ex;
+};
+
+enum why_kind { WHY_ROW_NONE, WHY_ROW_STEAL, WHY_ROW_QUOTA, WHY_ROW_EXITS, WHY_ROW_SYMBOL };
+
+struct snap_vm {
+	uint32_t id; /* inv_vm.id */
+	const char *vm_id; /* uuid, else pid-starttime: stable outside this process */
+	const char *name; /* unescaped; escape it before it goes anywhere */
+	const char *uuid, *title, *vmm, *cmdline, *cgroup; /* "" none */
+	uint8_t quality;
+	pid_t pid;
+	unsigned nvcpu, nthread;
+	struct snap_use use; /* sums over threads; steal the mean over vCPUs */
+	struct value vcpu_pct, io_pct; /* %vCPU, %IO: parts of use.cpu */
+	struct value steal_max; /* MAX@v */
+	int steal_max_vcpu; /* its index, -1 */
+	const char *steal_source; /* "rundelay", "gstime", "" */
+	struct snap_exits ex;
+	enum why_kind why;
+	const char *why_text; /* "quota", "steal 31%", "MSR_WRITE 41%", "" */
+	uint64_t quota_us, period_us; /* tightest; 0 none */
+	uint32_t vcpu_first, vcpu_n; /* rows in snapshot.vcpus */
+	uint32_t thread_first, thread_n; /* rows in snapshot.threads */
+};
+
+struct snap_thread { /* a VMM's other threads and its kernel helpers */
+	uint32_t vm;
+	pid_t tid;
+	const char *comm;
+	uint8_t role; /* enum inv_role */
+	char state;
+	int cpu;
+	struct snap_use use;
+};
+
+struct snap_task { /* belongs to no VM */
+	pid_t pid;
+	const char *comm;
+	char state;
+	struct value cpu;
+};
+
+struct snap_cpu { /* a pCPU */
+	int cpu;
+	bool online;
+	int node, core, package, sibling; /* -1 unknown */
+	struct value usr, sys, irq, wa, st, guest, idle; /* % of this CPU */
+	struct value wait; /* time tasks waited in its run queue, % of the interval */
+	unsigned nvcpu_seen; /* vCPUs whose last pCPU it was */
+	unsigned npinned; /* vCPUs that may run here only */
+	const char *vcpus; /* "web01/0 web02/1", cut at 200 bytes */
+};
+
+struct snap_host {
+	const char *node, *kernel, *boot_id;
+	unsigned ncpu, nvm, nvcpu;
+	struct value usr, sys, irq, wa, st, guest, idle; /* sum to 100 */
+	struct value steal; /* mean over all vCPUs */
+	struct value overcommit; /* vCPUs per online CPU */
+	struct value exits_rate, exit_pct;
+	struct value other_cpu, other_sys; /* row (other) */
+	const char *other_why; /* "ceph-osd 22%" or "" */
+	struct value self_cpu, self_guest; /* self A+B%, of the host */
+	struct value load1;
+	uint64_t mem_total_kb, mem_avail_kb;
+	uint64_t lost, late, unmatched; /* events of this interval */
+	uint64_t lost_total;
+	bool entry_exit; /* kvm_entry/kvm_exit were seen on this kernel */
+	bool root;
+	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */
+};
+
+struct snap_finding {
+	const char *rule; /* id of the rule: "steal", "quota", "pin-overlap" … */
+	uint8_t level; /* 1 notice, 2 warning, 3 alarm */
+	int32_t vm, vcpu; /* indices, -1 none */
+	struct value value;
+	double threshold;
+	int64_t since; /* ns CLOCK_MONOTONIC: first interval in which it held */
+	const char *text, *next; /* the sentence; what to look at next */
+};
+
+struct snap_source {
+	const char *name;
+	uint8_t state; /* enum source_state */
+	const char *why, *mend;
+};
+
+struct snapshot {
+	uint64_t seq;
+	int64_t time, dt; /* W and W − W_prev, ns; dt 0: no interval yet */
+	struct timespec wall;
+	bool first_rates; /* one of the short first intervals */
+	double delay_s; /* as configured; label only */
+	struct snap_host host;
+	const struct snap_vm *vms;
+	const struct snap_vcpu *vcpus;
+	const struct snap_exit *exits;
+	const struct snap_thread *threads;
+	const struct snap_task *tasks;
+	const struct snap_cpu *cpus;
+	const struct snap_finding *findings; /* most pressing first */
+	const struct snap_source *sources;
+	size_t nvms, nvcpus, nexits, nthreads, ntasks, ncpus, nfindings, nsources;
+	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
+	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */
+	size_t bytes; /* memory that it holds */
+};
+
+struct snapshot *snapshot_ref(struct snapshot *s); /* any thread */
+void snapshot_unref(struct snapshot *s); /* any thread; NULL is fine */
+
+/*
+ * For those who make one (model, recordings, tests): all memory that a snapshot
+ * points to comes from its arena and is freed with it.
+ */
+struct snapshot *snapshot_new(void); /* refcount 1; NULL: no memory */
+void *snapshot_alloc(struct snapshot *s, size_t n, size_t size); /* zeroed; NULL: no memory */
+const char *snapshot_str(struct snapshot *s,
+			 const char *text); /* never NULL: "" when out of memory */
+const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The host's /proc and /sys, below a root directory (--root DIR): every path of the
+ * host opens here and nowhere else.
+ *
+ * Paths are relative to the root: "proc/stat", "sys/kernel/debug/kvm".
+ */
+#ifndef KVMTOP_SYSROOT_H
+#define KVMTOP_SYSROOT_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct sysroot;
+
+/* dir NULL or "/": the real host. 0 or -errno. */
+int sysroot_open(const char *dir, struct sysroot **out);
+void sysroot_close(struct sysroot *r);
+const char *sysroot_dir(const struct sysroot *r); /* "/" for the host */
+bool sysroot_is_host(const struct sysroot *r);
+/*
+ * True where perf and BPF may be used: the host itself, or DIR/proc is a mounted procfs of
+ * the initial pid namespace. Else figures come from files only ("fixture").
+ */
+bool sysroot_is_live(const struct sysroot *r);
+int sysroot_fd(const struct sysroot *r); /* the directory; stays owned by r */
+
+int sysroot_openat(const struct sysroot *r, const char *path, int flags); /* fd or -errno */
+DIR *sysroot_opendir(const struct sysroot *r, const char *path); /* NULL with errno set */
+/*
+ * Reads a small file whole, at most size-1 bytes, and terminates it. Returns the length
+ * or -errno; -EFBIG when there was more (buf then holds the beginning).
+ */
+ssize_t sysroot_read(const struct sysroot *r, const char *path, char *buf, size_t size);
+ssize_t sysroot_readf(const struct sysroot *r, char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* readlink, terminated; length or -errno. */
+ssize_t sysroot_readlinkf(const struct sysroot *r, char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Reads a held descriptor from its beginning (pread); as sysroot_read. ESRCH: the task is gone. */
+ssize_t fd_read_all(int fd, char *buf, size_t size);
+
+#endif
