@@ -17,6 +17,7 @@
 
 struct sysroot;
 struct inventory;
+struct kvm_names;
 
 /* What the readers (screen, batch, recording) need now; the engine merges them. */
 struct demand {
@@ -40,6 +41,7 @@ struct collector_env {
 	struct sysroot *root;
 	struct inventory *inv;
 	const struct sink *sink;
+	struct kvm_names *names; /* kvm_events puts the kernel's own names in */
 	const struct collector_config *config;
 };
 
