@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The visible table of collectors, in the order in which they tick: who is there,
+ * then what their threads did, then the host, then the events up to the watermark.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "collector.h"
+
+const struct collector *const collectors[] = {
+	NULL,
+};
+
+void probe_add(struct probes *p, const char *source, int state, const char *mend, const char *why,
+	       ...)
+{
+	struct probe *row;
+	va_list ap;
+
+	if (p->n >= sizeof(p->p) / sizeof(p->p[0]))
+		return;
+	row = &p->p[p->n++];
+	snprintf(row->source, sizeof(row->source), "%s", source);
+	row->state = state;
+	va_start(ap, why);
+	vsnprintf(row->why, sizeof(row->why), why, ap);
+	va_end(ap);
+	snprintf(row->mend, sizeof(row->mend), "%s", mend ? mend : "");
+}
