@@ -92,7 +92,8 @@ size_t inventory_nvm(const struct inventory *inv);
 size_t inventory_nvcpu(const struct inventory *inv);
 struct inv_vm *inventory_vm(struct inventory *inv, uint32_t id); /* NULL: none */
 struct inv_vm *inventory_find(struct inventory *inv, pid_t pid, uint64_t start, const char *key);
-/* NULL name: "comm:pid" is made later. Returns the existing one where the identity is the same. */
+/* Named "pid:<pid>" until a better name is found. Returns the existing, living one of that
+ * identity. */
 struct inv_vm *inventory_add_vm(struct inventory *inv, pid_t pid, uint64_t start, const char *key);
 struct inv_vcpu *inventory_add_vcpu(struct inventory *inv, struct inv_vm *vm, int kvm_id);
 /* A dead thread of the same tid (another start) is marked gone first. */
@@ -115,8 +116,17 @@ pid_t inventory_take_unknown(struct inventory *inv);
 /* Thread t moves to another VM (a provisional one was identified); cookies stay with it. */
 void inventory_move_thread(struct inventory *inv, struct inv_thread *t, struct inv_vm *to);
 
+/*
+ * A provisional VM turned out to be this one. Returns the VM of that identity: `vm` itself
+ * with its id and cookies, or the one that was there already, which gets vm's threads
+ * (vm is gone then). NULL: no memory, nothing changed.
+ */
+struct inv_vm *inventory_identify(struct inventory *inv, struct inv_vm *vm, pid_t pid,
+				  uint64_t start, const char *key);
+
 /* Mark; they are freed by inventory_sweep() after the snapshot that shows their last interval. */
 void inventory_vm_gone(struct inventory *inv, struct inv_vm *vm);
+void inventory_vcpu_gone(struct inventory *inv, struct inv_vcpu *v);
 void inventory_thread_gone(struct inventory *inv, struct inv_thread *t);
 void inventory_sweep(struct inventory *inv);
 /* Changes whenever anything was added, removed, moved or renamed. */

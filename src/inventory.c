@@ -1,0 +1,699 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who is there now: the lists and the three hashes (tid, VM id, pid) behind inventory.h.
+ *
+ * What ends is taken out of the hashes at once, so that a reused number never finds it, and
+ * stays in the lists until inventory_sweep(), so that its last interval can be shown.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inventory.h"
+
+#define MAX_OBSERVERS 8
+#define container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+struct link {
+	struct link *next;
+	uint32_t key;
+};
+
+struct table {
+	struct link **bucket;
+	size_t nbucket, n; /* nbucket: a power of two */
+};
+
+struct vm_node {
+	struct inv_vm vm;
+	struct link by_id, by_pid;
+	size_t vcpu_room;
+};
+
+struct thread_node {
+	struct inv_thread t;
+	struct link by_tid;
+};
+
+struct inventory {
+	struct table tids, ids, pids;
+	struct inv_vm *first, **tail;
+	uint32_t last_vm, last_vcpu;
+	size_t nvm, nvcpu; /* living */
+	size_t ngone; /* marked and not swept yet */
+	uint64_t generation;
+	pid_t *unknown; /* a ring: [head, head + n) modulo room */
+	size_t unknown_head, unknown_n, unknown_room;
+	struct inv_observer observer[MAX_OBSERVERS];
+	size_t nobserver;
+};
+
+static size_t slot_of(const struct table *t, uint32_t key)
+{
+	/* pids are often consecutive: the multiplication spreads them over the high bits. */
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (t->nbucket - 1);
+}
+
+/* Without memory for a larger array the old one serves on, with longer chains. */
+static void table_grow(struct table *t)
+{
+	struct table big = {.nbucket = t->nbucket * 2, .n = t->n};
+
+	big.bucket = calloc(big.nbucket, sizeof(struct link *));
+	if (!big.bucket)
+		return;
+	for (size_t i = 0; i < t->nbucket; i++) {
+		struct link *l = t->bucket[i], *next;
+
+		for (; l; l = next) {
+			struct link **slot = &big.bucket[slot_of(&big, l->key)];
+
+			next = l->next;
+			l->next = *slot;
+			*slot = l;
+		}
+	}
+	free(t->bucket);
+	*t = big;
+}
+
+static void table_add(struct table *t, struct link *l, uint32_t key)
+{
+	struct link **slot;
+
+	if (t->n >= t->nbucket)
+		table_grow(t);
+	slot = &t->bucket[slot_of(t, key)];
+	l->key = key;
+	l->next = *slot;
+	*slot = l;
+	t->n++;
+}
+
+/* Taking out what is not in is fine: gone objects left before. */
+static void table_del(struct table *t, struct link *l)
+{
+	struct link **p = &t->bucket[slot_of(t, l->key)];
+
+	while (*p && *p != l)
+		p = &(*p)->next;
+	if (!*p)
+		return;
+	*p = l->next;
+	t->n--;
+}
+
+static struct link *table_get(const struct table *t, uint32_t key)
+{
+	struct link *l = t->bucket[slot_of(t, key)];
+
+	while (l && l->key != key)
+		l = l->next;
+	return l;
+}
+
+static struct link *table_next(struct link *l)
+{
+	uint32_t key = l->key;
+
+	do {
+		l = l->next;
+	} while (l && l->key != key);
+	return l;
+}
+
+static bool table_init(struct table *t)
+{
+	t->nbucket = 64;
+	t->bucket = calloc(t->nbucket, sizeof(struct link *));
+	return t->bucket;
+}
+
+struct inventory *inventory_new(void)
+{
+	struct inventory *inv = calloc(1, sizeof(*inv));
+
+	if (!inv)
+		return NULL;
+	inv->tail = &inv->first;
+	if (table_init(&inv->tids) && table_init(&inv->ids) && table_init(&inv->pids))
+		return inv;
+	inventory_free(inv);
+	return NULL;
+}
+
+int inventory_observe(struct inventory *inv, const struct inv_observer *o)
+{
+	if (inv->nobserver == MAX_OBSERVERS)
+		return -ENOSPC;
+	inv->observer[inv->nobserver++] = *o;
+	return 0;
+}
+
+static struct vm_node *node_of_vm(struct inv_vm *vm)
+{
+	return container(vm, struct vm_node, vm);
+}
+
+static void free_thread(struct inventory *inv, struct inv_thread *t)
+{
+	struct thread_node *node = container(t, struct thread_node, t);
+
+	for (size_t i = 0; i < inv->nobserver; i++)
+		if (inv->observer[i].thread_free)
+			inv->observer[i].thread_free(inv->observer[i].ctx, t);
+	table_del(&inv->tids, &node->by_tid);
+	free(node);
+}
+
+static void free_vcpu(struct inventory *inv, struct inv_vcpu *v)
+{
+	for (size_t i = 0; i < inv->nobserver; i++)
+		if (inv->observer[i].vcpu_free)
+			inv->observer[i].vcpu_free(inv->observer[i].ctx, v);
+	free(v->xml_pin);
+	free(v);
+}
+
+static void free_vm(struct inventory *inv, struct inv_vm *vm)
+{
+	struct vm_node *node = node_of_vm(vm);
+	struct inv_thread *t;
+
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		free_vcpu(inv, vm->vcpu[i]);
+	while ((t = vm->threads)) {
+		vm->threads = t->next;
+		free_thread(inv, t);
+	}
+	for (size_t i = 0; i < inv->nobserver; i++)
+		if (inv->observer[i].vm_free)
+			inv->observer[i].vm_free(inv->observer[i].ctx, vm);
+	table_del(&inv->ids, &node->by_id);
+	table_del(&inv->pids, &node->by_pid);
+	free(vm->vcpu);
+	free(vm->name);
+	free(vm->uuid);
+	free(vm->title);
+	free(vm->nova);
+	free(vm->cmdline);
+	free(vm->cgroup);
+	free(node);
+}
+
+void inventory_free(struct inventory *inv)
+{
+	struct inv_vm *vm;
+
+	if (!inv)
+		return;
+	while ((vm = inv->first)) {
+		inv->first = vm->next;
+		free_vm(inv, vm);
+	}
+	free(inv->tids.bucket);
+	free(inv->ids.bucket);
+	free(inv->pids.bucket);
+	free(inv->unknown);
+	free(inv);
+}
+
+struct inv_vm *inventory_first(struct inventory *inv)
+{
+	return inv->first;
+}
+
+size_t inventory_nvm(const struct inventory *inv)
+{
+	return inv->nvm;
+}
+
+size_t inventory_nvcpu(const struct inventory *inv)
+{
+	return inv->nvcpu;
+}
+
+uint64_t inventory_generation(const struct inventory *inv)
+{
+	return inv->generation;
+}
+
+void inventory_touch(struct inventory *inv)
+{
+	inv->generation++;
+}
+
+struct inv_vm *inventory_vm(struct inventory *inv, uint32_t id)
+{
+	struct link *l = table_get(&inv->ids, id);
+
+	return l ? &container(l, struct vm_node, by_id)->vm : NULL;
+}
+
+/* The living VMs of one process, one after the other; NULL starts. */
+static struct inv_vm *next_of_pid(const struct inventory *inv, pid_t pid, struct inv_vm *vm)
+{
+	struct link *l =
+		vm ? table_next(&node_of_vm(vm)->by_pid) : table_get(&inv->pids, (uint32_t)pid);
+
+	return l ? &container(l, struct vm_node, by_pid)->vm : NULL;
+}
+
+struct inv_vm *inventory_find(struct inventory *inv, pid_t pid, uint64_t start, const char *key)
+{
+	struct inv_vm *vm = NULL;
+
+	while ((vm = next_of_pid(inv, pid, vm)))
+		if (vm->start == start && !strcmp(vm->key, key))
+			return vm;
+	return NULL;
+}
+
+int inventory_set(char **member, const char *text)
+{
+	char *copy = NULL;
+
+	if (text) {
+		copy = strdup(text);
+		if (!copy)
+			return -ENOMEM;
+	}
+	free(*member);
+	*member = copy;
+	return 0;
+}
+
+static struct inv_vm *new_vm(struct inventory *inv, pid_t pid, uint64_t start, const char *key,
+			     const char *prefix)
+{
+	struct vm_node *node = calloc(1, sizeof(*node));
+	struct inv_vm *vm;
+	char name[32];
+
+	if (!node)
+		return NULL;
+	vm = &node->vm;
+	snprintf(name, sizeof(name), "%s:%d", prefix, (int)pid);
+	if (inventory_set(&vm->name, name)) {
+		free(node);
+		return NULL;
+	}
+	vm->id = ++inv->last_vm;
+	vm->pid = pid;
+	vm->start = start;
+	snprintf(vm->key, sizeof(vm->key), "%s", key);
+	table_add(&inv->ids, &node->by_id, vm->id);
+	table_add(&inv->pids, &node->by_pid, (uint32_t)pid);
+	*inv->tail = vm;
+	inv->tail = &vm->next;
+	inv->nvm++;
+	inv->generation++;
+	return vm;
+}
+
+struct inv_vm *inventory_add_vm(struct inventory *inv, pid_t pid, uint64_t start, const char *key)
+{
+	struct inv_vm *vm = inventory_find(inv, pid, start, key);
+
+	return vm ? vm : new_vm(inv, pid, start, key, "pid");
+}
+
+/* Where kvm_id stands in vm->vcpu, or would be put in. */
+static size_t vcpu_place(const struct inv_vm *vm, int kvm_id)
+{
+	size_t lo = 0, hi = vm->nvcpu;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (vm->vcpu[mid]->kvm_id < kvm_id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+struct inv_vcpu *inventory_vcpu(const struct inv_vm *vm, int kvm_id)
+{
+	size_t i = vcpu_place(vm, kvm_id);
+
+	/* A gone one and its successor of the same id stand side by side until the sweep. */
+	for (; i < vm->nvcpu && vm->vcpu[i]->kvm_id == kvm_id; i++)
+		if (!(vm->vcpu[i]->flags & INV_GONE) || (vm->flags & INV_GONE))
+			return vm->vcpu[i];
+	return NULL;
+}
+
+static int vcpu_reserve(struct inv_vm *vm)
+{
+	struct vm_node *node = node_of_vm(vm);
+	size_t room = node->vcpu_room ? node->vcpu_room * 2 : 4;
+	struct inv_vcpu **v;
+
+	if (vm->nvcpu < node->vcpu_room)
+		return 0;
+	v = realloc(vm->vcpu, room * sizeof(struct inv_vcpu *));
+	if (!v)
+		return -ENOMEM;
+	vm->vcpu = v;
+	node->vcpu_room = room;
+	return 0;
+}
+
+struct inv_vcpu *inventory_add_vcpu(struct inventory *inv, struct inv_vm *vm, int kvm_id)
+{
+	struct inv_vcpu *v = inventory_vcpu(vm, kvm_id);
+	size_t at;
+
+	if (v)
+		return v;
+	if (vm->flags & INV_GONE || vcpu_reserve(vm))
+		return NULL;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return NULL;
+	at = vcpu_place(vm, kvm_id);
+	memmove(vm->vcpu + at + 1, vm->vcpu + at, (vm->nvcpu - at) * sizeof(struct inv_vcpu *));
+	vm->vcpu[at] = v;
+	vm->nvcpu++;
+	v->id = ++inv->last_vcpu;
+	v->vm = vm;
+	v->kvm_id = kvm_id;
+	v->index = kvm_id;
+	v->index_guessed = true;
+	inv->nvcpu++;
+	inv->generation++;
+	return v;
+}
+
+struct inv_thread *inventory_thread(const struct inventory *inv, pid_t tid)
+{
+	struct link *l = table_get(&inv->tids, (uint32_t)tid);
+
+	return l ? &container(l, struct thread_node, by_tid)->t : NULL;
+}
+
+static void unlink_thread(struct inv_thread *t)
+{
+	struct inv_thread **p = &t->vm->threads;
+
+	while (*p != t)
+		p = &(*p)->next;
+	*p = t->next;
+	t->vm->nthread--;
+}
+
+static void link_thread(struct inv_thread *t, struct inv_vm *vm)
+{
+	struct inv_thread **p = &vm->threads;
+
+	while (*p)
+		p = &(*p)->next;
+	*p = t;
+	t->next = NULL;
+	t->vm = vm;
+	vm->nthread++;
+}
+
+void inventory_move_thread(struct inventory *inv, struct inv_thread *t, struct inv_vm *to)
+{
+	if (t->vm == to)
+		return;
+	unlink_thread(t);
+	link_thread(t, to);
+	inv->generation++;
+}
+
+static struct inv_thread *new_thread(struct inventory *inv, struct inv_vm *vm, pid_t tid)
+{
+	struct thread_node *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return NULL;
+	node->t.tid = tid;
+	table_add(&inv->tids, &node->by_tid, (uint32_t)tid);
+	link_thread(&node->t, vm);
+	inv->generation++;
+	return &node->t;
+}
+
+struct inv_thread *inventory_add_thread(struct inventory *inv, struct inv_vm *vm, pid_t pid,
+					pid_t tid, uint64_t start, enum inv_role role)
+{
+	struct inv_thread *t = inventory_thread(inv, tid);
+
+	/* A provisional thread has no start time: whoever has the tid now is it. */
+	if (t && t->start != start && !(t->flags & INV_PROVISIONAL)) {
+		inventory_thread_gone(inv, t);
+		t = NULL;
+	}
+	if (!t)
+		t = new_thread(inv, vm, tid);
+	if (!t)
+		return NULL;
+	inventory_move_thread(inv, t, vm);
+	t->flags &= (uint8_t)~INV_PROVISIONAL;
+	t->pid = pid;
+	t->start = start;
+	if (!t->nvcpus)
+		t->role = (uint8_t)role;
+	return t;
+}
+
+/* Another vCPU of the thread's process that runs on it, NULL none. */
+static struct inv_vcpu *other_vcpu(const struct inventory *inv, const struct inv_thread *t)
+{
+	struct inv_vm *vm = NULL;
+
+	while ((vm = next_of_pid(inv, t->vm->pid, vm)))
+		for (size_t i = 0; i < vm->nvcpu; i++)
+			if (vm->vcpu[i]->thread == t)
+				return vm->vcpu[i];
+	return NULL;
+}
+
+void inventory_set_thread(struct inventory *inv, struct inv_vcpu *v, struct inv_thread *t)
+{
+	struct inv_thread *old = v->thread;
+
+	if (t)
+		t->vcpu = v;
+	if (old == t)
+		return;
+	v->thread = t;
+	inv->generation++;
+	if (t) {
+		t->nvcpus++;
+		t->role = ROLE_VCPU;
+	}
+	if (!old)
+		return;
+	old->nvcpus--;
+	if (old->vcpu == v)
+		old->vcpu = old->nvcpus ? other_vcpu(inv, old) : NULL;
+	if (!old->nvcpus && !(old->flags & INV_GONE))
+		old->role = ROLE_VMM;
+}
+
+static int unknown_push(struct inventory *inv, pid_t tid)
+{
+	if (inv->unknown_n == inv->unknown_room) {
+		size_t room = inv->unknown_room ? inv->unknown_room * 2 : 16;
+		pid_t *ring = malloc(room * sizeof(*ring));
+
+		if (!ring)
+			return -ENOMEM;
+		for (size_t i = 0; i < inv->unknown_n; i++)
+			ring[i] = inv->unknown[(inv->unknown_head + i) % inv->unknown_room];
+		free(inv->unknown);
+		inv->unknown = ring;
+		inv->unknown_room = room;
+		inv->unknown_head = 0;
+	}
+	inv->unknown[(inv->unknown_head + inv->unknown_n++) % inv->unknown_room] = tid;
+	return 0;
+}
+
+pid_t inventory_take_unknown(struct inventory *inv)
+{
+	pid_t tid;
+
+	if (!inv->unknown_n)
+		return 0;
+	tid = inv->unknown[inv->unknown_head];
+	inv->unknown_head = (inv->unknown_head + 1) % inv->unknown_room;
+	inv->unknown_n--;
+	return tid;
+}
+
+struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid)
+{
+	struct inv_thread *t = inventory_thread(inv, tid);
+	struct inv_vm *vm;
+
+	if (t)
+		return t;
+	vm = new_vm(inv, tid, 0, "", "tid");
+	if (!vm)
+		return NULL;
+	vm->flags = INV_PROVISIONAL;
+	t = new_thread(inv, vm, tid);
+	if (!t || unknown_push(inv, tid)) {
+		inventory_vm_gone(inv, vm);
+		return NULL;
+	}
+	t->pid = tid; /* the process is not known yet */
+	t->role = ROLE_VCPU;
+	t->flags = INV_PROVISIONAL;
+	return t;
+}
+
+struct inv_vm *inventory_identify(struct inventory *inv, struct inv_vm *vm, pid_t pid,
+				  uint64_t start, const char *key)
+{
+	struct inv_vm *known = inventory_find(inv, pid, start, key);
+	struct vm_node *node = node_of_vm(vm);
+
+	if (known == vm || vm->flags & INV_GONE)
+		return known;
+	if (known) {
+		while (vm->threads)
+			inventory_move_thread(inv, vm->threads, known);
+		inventory_vm_gone(inv, vm);
+		return known;
+	}
+	table_del(&inv->pids, &node->by_pid);
+	vm->pid = pid;
+	vm->start = start;
+	snprintf(vm->key, sizeof(vm->key), "%s", key);
+	vm->flags &= (uint8_t)~INV_PROVISIONAL;
+	table_add(&inv->pids, &node->by_pid, (uint32_t)pid);
+	inv->generation++;
+	return vm;
+}
+
+void inventory_thread_gone(struct inventory *inv, struct inv_thread *t)
+{
+	if (t->flags & INV_GONE)
+		return;
+	t->flags |= INV_GONE;
+	table_del(&inv->tids, &container(t, struct thread_node, t)->by_tid);
+	inv->ngone++;
+	inv->generation++;
+}
+
+void inventory_vcpu_gone(struct inventory *inv, struct inv_vcpu *v)
+{
+	if (v->flags & INV_GONE)
+		return;
+	v->flags |= INV_GONE;
+	inv->nvcpu--;
+	inv->ngone++;
+	inv->generation++;
+}
+
+/*
+ * The process may hold another VM: its threads live on there. Those that ran only this
+ * VM's vCPUs end with it, so that its last interval keeps its figures; where they still
+ * exist they are found again as new threads of the other VM.
+ */
+static void leave_threads(struct inventory *inv, struct inv_vm *vm, struct inv_vm *heir)
+{
+	struct inv_thread *t, *next;
+
+	for (t = vm->threads; t; t = next) {
+		struct inv_vcpu *v = heir && t->nvcpus ? other_vcpu(inv, t) : NULL;
+
+		next = t->next;
+		if (v) {
+			t->vcpu = v;
+			inventory_move_thread(inv, t, v->vm);
+		} else if (heir && t->role != ROLE_VCPU) {
+			inventory_move_thread(inv, t, heir);
+		} else {
+			inventory_thread_gone(inv, t);
+		}
+	}
+}
+
+void inventory_vm_gone(struct inventory *inv, struct inv_vm *vm)
+{
+	struct inv_vm *heir;
+
+	if (vm->flags & INV_GONE)
+		return;
+	vm->flags |= INV_GONE;
+	table_del(&inv->pids, &node_of_vm(vm)->by_pid);
+	heir = vm->flags & INV_PROVISIONAL ? NULL : next_of_pid(inv, vm->pid, NULL);
+	if (heir && heir->start != vm->start)
+		heir = NULL;
+	leave_threads(inv, vm, heir);
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		inventory_vcpu_gone(inv, vm->vcpu[i]);
+	inv->nvm--;
+	inv->ngone++;
+	inv->generation++;
+}
+
+/* No vCPU may point to a thread that is about to be freed, whichever VM it is of. */
+static void detach_thread(struct inventory *inv, struct inv_thread *t)
+{
+	for (struct inv_vm *vm = inv->first; vm && t->nvcpus; vm = vm->next) {
+		if (vm->pid != t->vm->pid)
+			continue;
+		for (size_t i = 0; i < vm->nvcpu; i++)
+			if (vm->vcpu[i]->thread == t)
+				inventory_set_thread(inv, vm->vcpu[i], NULL);
+	}
+}
+
+static void sweep_vm(struct inventory *inv, struct inv_vm *vm)
+{
+	struct inv_thread **p = &vm->threads, *t;
+	size_t keep = 0;
+
+	/* First all threads let go: that looks at the VM's other vCPUs, so none is freed yet. */
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		if (vm->vcpu[i]->flags & INV_GONE)
+			inventory_set_thread(inv, vm->vcpu[i], NULL);
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		if (vm->vcpu[i]->flags & INV_GONE)
+			free_vcpu(inv, vm->vcpu[i]);
+		else
+			vm->vcpu[keep++] = vm->vcpu[i];
+	}
+	vm->nvcpu = keep;
+	while ((t = *p)) {
+		if (!(t->flags & INV_GONE)) {
+			p = &t->next;
+			continue;
+		}
+		detach_thread(inv, t);
+		*p = t->next;
+		vm->nthread--;
+		free_thread(inv, t);
+	}
+}
+
+void inventory_sweep(struct inventory *inv)
+{
+	struct inv_vm **p = &inv->first, *vm;
+
+	if (!inv->ngone)
+		return;
+	for (vm = inv->first; vm; vm = vm->next)
+		sweep_vm(inv, vm);
+	while ((vm = *p)) {
+		if (!(vm->flags & INV_GONE)) {
+			p = &vm->next;
+			continue;
+		}
+		*p = vm->next;
+		free_vm(inv, vm);
+	}
+	inv->tail = p;
+	inv->ngone = 0;
+	inv->generation++;
+}
