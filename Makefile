@@ -40,6 +40,12 @@ $(B)/unit/%: tests/unit/%.c $(B)/libkvmtop.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS) -lcmocka
 
+# The tests' small VMM (its counts are the truth that kvmtop is held to).
+guests: $(B)/guests/tinyvm-run
+$(B)/guests/tinyvm-run: tests/guests/tinyvm-run.c src/tinyvm.c src/tinyvm_code.c | $(LIBPERF_A)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDFLAGS_ALL)
+
 unit: $(UNIT)
 check-unit: unit
 	@set -e; for t in $(UNIT); do $$t; done
@@ -54,4 +60,4 @@ clean:
 	rm -rf build
 
 -include $(OBJ:.o=.d)
-.PHONY: all unit check-unit format clean
+.PHONY: all guests unit check-unit format clean

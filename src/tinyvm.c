@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The VMM half of the tiny guests: memory, registers, KVM_RUN and the count of what came back. */
+#include "tinyvm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#ifdef __x86_64__
+
+#include <linux/kvm.h>
+
+#include "tinyvm_code.h"
+
+/* Guest-physical memory: page tables, then a page a vCPU: code, and at DATA its counts. */
+#define PML4 0x1000
+#define PDPT 0x2000
+#define PD 0x3000
+#define PAGES 0x10000
+#define PAGE 0x1000
+#define DATA 0xe00
+#define MEMORY (PAGES + TINYVM_MAX_VCPUS * PAGE)
+_Static_assert(MEMORY <= TINYVM_MMIO, "the MMIO address must lie in a hole");
+
+struct vcpu {
+	int fd;
+	struct kvm_run *run;
+	struct tinyvm_program program;
+	struct tinyvm_counts counts;
+	int64_t next_ns; /* rate limit: not before */
+};
+
+struct tinyvm {
+	int kvm, fd, wake;
+	size_t run_size;
+	uint8_t *mem;
+	struct vcpu vcpu[TINYVM_MAX_VCPUS];
+	int nvcpu;
+};
+
+static volatile struct tinyvm_data *data_of(const struct tinyvm *vm, int index)
+{
+	return (void *)(vm->mem + PAGES + (size_t)index * PAGE + DATA);
+}
+
+static void put64(struct tinyvm *vm, size_t at, uint64_t v)
+{
+	memcpy(vm->mem + at, &v, sizeof(v));
+}
+
+/* The first 2 MiB map to themselves, for user code too. */
+static void page_tables(struct tinyvm *vm)
+{
+	put64(vm, PML4, PDPT | 7);
+	put64(vm, PDPT, PD | 7);
+	put64(vm, PD, 0x80 | 7);
+}
+
+static int make_vm(struct tinyvm *vm, const char **what)
+{
+	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
+	int size;
+
+	*what = "cannot open /dev/kvm";
+	vm->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	if (vm->kvm < 0)
+		return -errno;
+	*what = "KVM refuses a new VM";
+	size = ioctl(vm->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+	vm->fd = ioctl(vm->kvm, KVM_CREATE_VM, 0);
+	vm->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (size < 0 || vm->fd < 0 || vm->wake < 0)
+		return -errno;
+	vm->run_size = (size_t)size;
+	vm->mem = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (vm->mem == MAP_FAILED) {
+		vm->mem = NULL;
+		return -ENOMEM;
+	}
+	page_tables(vm);
+	/* Older Intel CPUs run real mode inside a TSS of KVM's; others refuse, which is fine. */
+	ioctl(vm->fd, KVM_SET_TSS_ADDR, 0xfffbd000UL);
+	region.userspace_addr = (uintptr_t)vm->mem;
+	return ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &region) ? -errno : 0;
+}
+
+int tinyvm_new(struct tinyvm **out, const char **what)
+{
+	const char *unused;
+	struct tinyvm *vm = calloc(1, sizeof(*vm));
+	int err;
+
+	*out = NULL;
+	if (!vm)
+		return -ENOMEM;
+	vm->kvm = vm->fd = vm->wake = -1;
+	err = make_vm(vm, what ? what : &unused);
+	if (err) {
+		tinyvm_free(vm);
+		return err;
+	}
+	*out = vm;
+	return 0;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void free_vcpu(struct tinyvm *vm, struct vcpu *v)
+{
+	if (v->run)
+		munmap(v->run, vm->run_size);
+	close_fd(v->fd);
+}
+
+void tinyvm_free(struct tinyvm *vm)
+{
+	if (!vm)
+		return;
+	for (int i = 0; i < vm->nvcpu; i++)
+		free_vcpu(vm, &vm->vcpu[i]);
+	close_fd(vm->fd);
+	close_fd(vm->wake);
+	close_fd(vm->kvm);
+	if (vm->mem)
+		munmap(vm->mem, MEMORY);
+	free(vm);
+}
+
+static void real_segment(struct kvm_segment *s, uint64_t base)
+{
+	s->base = base;
+	s->selector = (uint16_t)(base >> 4);
+}
+
+static void real_mode(struct kvm_sregs *s, uint64_t page)
+{
+	real_segment(&s->cs, page);
+	real_segment(&s->ds, page);
+	real_segment(&s->ss, page);
+	real_segment(&s->es, TINYVM_MMIO);
+}
+
+static void user_mode(struct kvm_sregs *s)
+{
+	struct kvm_segment data = {.limit = 0xffffffff,
+				   .selector = 0x2b,
+				   .type = 3,
+				   .present = 1,
+				   .dpl = 3,
+				   .db = 1,
+				   .s = 1,
+				   .g = 1};
+
+	s->ds = s->es = s->ss = s->fs = s->gs = data;
+	s->cs = data;
+	s->cs.selector = 0x33;
+	s->cs.type = 11;
+	s->cs.db = 0;
+	s->cs.l = 1;
+	s->cr3 = PML4;
+	s->cr4 = 0x20; /* PAE */
+	s->cr0 = 0x80000011; /* PG, ET, PE */
+	s->efer = 0x500; /* LME, LMA */
+}
+
+static int set_registers(struct vcpu *v, int index, bool real)
+{
+	uint64_t page = PAGES + (uint64_t)index * PAGE;
+	struct kvm_regs r = {.rflags = real ? 2 : 0x3002}; /* IOPL 3 */
+	struct kvm_sregs s;
+
+	if (ioctl(v->fd, KVM_GET_SREGS, &s))
+		return -errno;
+	if (real)
+		real_mode(&s, page);
+	else
+		user_mode(&s);
+	r.rip = real ? 0 : page;
+	r.rsi = real ? DATA : page + DATA;
+	r.rdi = real ? 0 : TINYVM_MMIO;
+	if (ioctl(v->fd, KVM_SET_SREGS, &s) || ioctl(v->fd, KVM_SET_REGS, &r))
+		return -errno;
+	return 0;
+}
+
+static int load(struct tinyvm *vm, int index)
+{
+	struct vcpu *v = &vm->vcpu[index];
+	const struct tinyvm_program *p = &v->program;
+	bool real = p->mode == TINYVM_REAL || (p->mode == TINYVM_AUTO && tinyvm_needs_real(p));
+	uint8_t *page = vm->mem + PAGES + (size_t)index * PAGE;
+	int len = tinyvm_emit(p, real, page, DATA);
+
+	if (len < 0)
+		return len;
+	data_of(vm, index)->loops = p->loops;
+	return set_registers(v, index, real);
+}
+
+int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p)
+{
+	struct vcpu *v = &vm->vcpu[vm->nvcpu];
+	int err;
+
+	if (vm->nvcpu == TINYVM_MAX_VCPUS)
+		return -ENOSPC;
+	*v = (struct vcpu){.program = *p};
+	v->fd = ioctl(vm->fd, KVM_CREATE_VCPU, (long)kvm_id);
+	if (v->fd < 0)
+		return -errno;
+	v->run = mmap(NULL, vm->run_size, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	if (v->run == MAP_FAILED) {
+		v->run = NULL;
+		err = -ENOMEM;
+	} else {
+		err = load(vm, vm->nvcpu);
+	}
+	if (err) {
+		free_vcpu(vm, v);
+		return err;
+	}
+	return vm->nvcpu++;
+}
+
+/* Sleeps, but not longer than until tinyvm_stop(). */
+static void nap(struct tinyvm *vm, int64_t ns)
+{
+	struct pollfd p = {.fd = vm->wake, .events = POLLIN};
+	struct timespec t = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+
+	if (ns > 0)
+		ppoll(&p, 1, &t, NULL);
+}
+
+static void keep_rate(struct tinyvm *vm, struct vcpu *v)
+{
+	int64_t now;
+
+	if (!v->program.rate)
+		return;
+	now = clock_mono_ns();
+	/* A burst of at most 10 ms is made good, so that naps need not be exact. */
+	if (v->next_ns < now - 10 * NS_PER_MS)
+		v->next_ns = now - 10 * NS_PER_MS;
+	v->next_ns += NS_PER_S / v->program.rate;
+	if (v->next_ns > now + NS_PER_MS)
+		nap(vm, v->next_ns - now);
+}
+
+/* Returns 1 when the guest is at its end. */
+static int handle_port(struct tinyvm *vm, struct vcpu *v)
+{
+	uint8_t *value = (uint8_t *)v->run + v->run->io.data_offset;
+	uint32_t ms;
+
+	v->counts.exit_io++;
+	if (v->run->io.direction == KVM_EXIT_IO_IN) {
+		v->counts.port_in++;
+		*value = 0x5a;
+		return 0;
+	}
+	v->counts.port_out++;
+	if (v->run->io.port == TINYVM_PORT_DONE)
+		return 1;
+	if (v->run->io.port == TINYVM_PORT_HOLD || v->run->io.port == TINYVM_PORT_SLEEP) {
+		memcpy(&ms, value, sizeof(ms));
+		nap(vm, ms * NS_PER_MS);
+	}
+	return 0;
+}
+
+static int handle_mmio(struct vcpu *v)
+{
+	v->counts.exit_mmio++;
+	if (v->run->mmio.is_write) {
+		v->counts.mmio_write++;
+	} else {
+		v->counts.mmio_read++;
+		memset(v->run->mmio.data, 0x5a, sizeof(v->run->mmio.data));
+	}
+	return 0;
+}
+
+static int handle_hlt(struct tinyvm *vm, struct vcpu *v)
+{
+	struct kvm_regs r;
+
+	v->counts.exit_hlt++;
+	if (ioctl(v->fd, KVM_GET_REGS, &r))
+		return -errno;
+	nap(vm, (int64_t)(uint32_t)r.rax * NS_PER_MS);
+	return 0;
+}
+
+static int run_once(struct tinyvm *vm, struct vcpu *v)
+{
+	int err = ioctl(v->fd, KVM_RUN, 0) ? -errno : 0;
+
+	v->counts.runs++;
+	if (err == -EINTR || err == -EAGAIN) {
+		v->counts.exit_intr++;
+		return 0;
+	}
+	if (err)
+		return err;
+	switch (v->run->exit_reason) {
+	case KVM_EXIT_IO:
+		return handle_port(vm, v);
+	case KVM_EXIT_MMIO:
+		return handle_mmio(v);
+	case KVM_EXIT_HLT:
+		return handle_hlt(vm, v);
+	case KVM_EXIT_INTR:
+		v->counts.exit_intr++;
+		return 0;
+	default:
+		v->counts.exit_other++;
+		return -EIO;
+	}
+}
+
+int tinyvm_run(struct tinyvm *vm, int index, uint64_t max_exits)
+{
+	struct vcpu *v = &vm->vcpu[index];
+	int r = 0;
+
+	if (v->counts.finished)
+		return 1;
+	for (uint64_t n = 0; !r && (!max_exits || n < max_exits); n++) {
+		r = run_once(vm, v);
+		if (!r)
+			keep_rate(vm, v);
+	}
+	v->counts.finished = r == 1;
+	return r;
+}
+
+void tinyvm_stop(struct tinyvm *vm)
+{
+	uint64_t one = 1;
+
+	for (int i = 0; i < vm->nvcpu; i++)
+		data_of(vm, i)->stop = 1;
+	/* Never read: from now on every nap ends at once. Cannot fail on a fresh eventfd. */
+	if (write(vm->wake, &one, sizeof(one)) < 0)
+		return;
+}
+
+void tinyvm_counts(const struct tinyvm *vm, int index, struct tinyvm_counts *c)
+{
+	*c = vm->vcpu[index].counts;
+	for (int op = 0; op < TINYVM_OPS; op++)
+		c->done[op] = data_of(vm, index)->done[op];
+}
+
+#else
+
+int tinyvm_new(struct tinyvm **out, const char **what)
+{
+	*out = NULL;
+	if (what)
+		*what = "no guest code for this architecture";
+	return -ENOTSUP;
+}
+
+void tinyvm_free(struct tinyvm *vm)
+{
+	(void)vm;
+}
+
+int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p)
+{
+	(void)vm, (void)kvm_id, (void)p;
+	return -ENOTSUP;
+}
+
+int tinyvm_run(struct tinyvm *vm, int index, uint64_t max_exits)
+{
+	(void)vm, (void)index, (void)max_exits;
+	return -ENOTSUP;
+}
+
+void tinyvm_stop(struct tinyvm *vm)
+{
+	(void)vm;
+}
+
+void tinyvm_counts(const struct tinyvm *vm, int index, struct tinyvm_counts *c)
+{
+	(void)vm, (void)index;
+	*c = (struct tinyvm_counts){0};
+}
+
+#endif
