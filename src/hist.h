@@ -23,7 +23,7 @@ void hist_free(struct hist *h); /* frees the counters, not h */
 /* The value below which share (0…1) of all lies: middle of its step; 0 when empty. */
 uint64_t hist_quantile(const struct hist *h, double share);
 uint64_t hist_count(const struct hist *h);
-/* Sums into HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h). */
+/* Adds to HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h); below 2^4: the first. */
 void hist_heat(const struct hist *h, uint32_t *heat);
 /* Lower bound of a heat bucket in ns. */
 uint64_t hist_heat_floor(unsigned bucket);

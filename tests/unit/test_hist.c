@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The histogram against exact quantiles of the same values. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "hist.h"
+#include "snapshot.h"
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 11;
+}
+
+static uint64_t exact_quantile(const uint64_t *sorted, size_t n, double share)
+{
+	size_t rank = (size_t)ceil(share * (double)n);
+
+	return sorted[rank ? rank - 1 : 0];
+}
+
+/* Log-uniform from 1 ns to some hours, as exit times are. */
+static void quantiles_are_within_a_step(void **state)
+{
+	enum { N = 20000 };
+	static const double shares[] = {0, 0.01, 0.5, 0.9, 0.99, 0.999, 1};
+	uint64_t *v = calloc(N, sizeof(*v)), seed = 42;
+	struct hist h = {0};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		v[i] = (uint64_t)exp2((double)next_random(&seed) / (double)(1ULL << 53) * 43);
+		assert_int_equal(hist_add(&h, v[i], 1), 0);
+	}
+	qsort(v, N, sizeof(*v), by_value);
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		double exact = (double)exact_quantile(v, N, shares[i]);
+		double got = (double)hist_quantile(&h, shares[i]);
+
+		assert_true(fabs(got - exact) <= exact / 32);
+	}
+	assert_int_equal(hist_count(&h), N);
+	hist_free(&h);
+	free(v);
+}
+
+static void small_values_are_exact(void **state)
+{
+	(void)state;
+	for (uint64_t ns = 0; ns < 64; ns++) {
+		struct hist h = {0};
+
+		hist_add(&h, ns, 3);
+		assert_int_equal(hist_quantile(&h, 0.5), ns);
+		hist_free(&h);
+	}
+}
+
+static void empty_huge_and_nan(void **state)
+{
+	struct hist h = {0};
+
+	(void)state;
+	assert_int_equal(hist_quantile(&h, 0.5), 0);
+	assert_int_equal(hist_count(&h), 0);
+	hist_add(&h, UINT64_MAX, 1);
+	hist_add(&h, 1ULL << 52, 1);
+	assert_int_equal(hist_count(&h), 2);
+	assert_true(hist_quantile(&h, 1) >= 1ULL << 51);
+	assert_true(hist_quantile(&h, NAN) > 0);
+	hist_free(&h);
+	hist_free(NULL);
+}
+
+static void counters_saturate(void **state)
+{
+	struct hist h = {0}, g = {0};
+
+	(void)state;
+	hist_add(&h, 1000, UINT32_MAX);
+	hist_add(&h, 1000, 5);
+	assert_int_equal(hist_count(&h), UINT32_MAX);
+	hist_merge(&g, &h);
+	hist_merge(&g, &h);
+	assert_int_equal(hist_count(&g), UINT32_MAX);
+	hist_free(&h);
+	hist_free(&g);
+}
+
+static void merge_is_the_sum_and_clear_keeps_memory(void **state)
+{
+	struct hist a = {0}, b = {0};
+
+	(void)state;
+	hist_add(&a, 100, 2);
+	hist_add(&b, 100, 1);
+	hist_add(&b, 1000000, 7);
+	assert_int_equal(hist_merge(&a, &b), 0);
+	assert_int_equal(hist_count(&a), 10);
+	assert_in_range(hist_quantile(&a, 0.3), 97, 103);
+	assert_in_range(hist_quantile(&a, 0.31), 970000, 1030000);
+	hist_clear(&a);
+	assert_int_equal(hist_count(&a), 0);
+	assert_non_null(a.octave[2]);
+	hist_free(&a);
+	hist_free(&b);
+}
+
+/* An untouched octave costs nothing: product.md's memory limits rest on it. */
+static void it_is_sparse(void **state)
+{
+	struct hist h = {0};
+	unsigned used = 0;
+
+	(void)state;
+	for (uint64_t ns = 1024; ns < 2048; ns++)
+		hist_add(&h, ns, 1);
+	for (unsigned o = 0; o < HIST_OCTAVES; o++)
+		used += h.octave[o] != NULL;
+	assert_int_equal(used, 1);
+	hist_free(&h);
+}
+
+static void heat_has_the_same_sum_in_the_right_bucket(void **state)
+{
+	uint32_t heat[HEAT_BUCKETS];
+
+	(void)state;
+	for (unsigned b = 0; b < HEAT_BUCKETS; b++) {
+		struct hist h = {0};
+
+		assert_true(!b || hist_heat_floor(b) > hist_heat_floor(b - 1));
+		memset(heat, 0, sizeof(heat));
+		hist_add(&h, hist_heat_floor(b), 2);
+		hist_add(&h, hist_heat_floor(b + 1) - 1, 1);
+		hist_heat(&h, heat);
+		assert_int_equal(heat[b], 3);
+		hist_free(&h);
+	}
+	memset(heat, 0, sizeof(heat));
+	{
+		struct hist h = {0};
+
+		hist_add(&h, 0, 1);
+		hist_add(&h, 1ULL << 50, 1);
+		hist_heat(&h, heat);
+		hist_heat(&h, heat);
+		assert_int_equal(heat[0], 2);
+		assert_int_equal(heat[HEAT_BUCKETS - 1], 2);
+		hist_free(&h);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(quantiles_are_within_a_step),
+		cmocka_unit_test(small_values_are_exact),
+		cmocka_unit_test(empty_huge_and_nan),
+		cmocka_unit_test(counters_saturate),
+		cmocka_unit_test(merge_is_the_sum_and_clear_keeps_memory),
+		cmocka_unit_test(it_is_sparse),
+		cmocka_unit_test(heat_has_the_same_sum_in_the_right_bucket),
+	};
+
+	return cmocka_run_group_tests_name("hist", tests, NULL, NULL);
+}
