@@ -1,63 +1,179 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Builds kvmtop. `make help` lists the targets.
+# Builds, tests and installs kvmtop. `make help` lists the targets.
+#
+# Two things here are less plain than usual. `make run` and `make check` must work where not even
+# pkg-config is installed, so nothing that needs a package runs while this file is read: the flags
+# are asked for when the first recipe uses them. And all tests go through one runner, tests/run,
+# which builds what it needs by calling this file again, so that a build that breaks is counted too.
 MAKEFLAGS += --no-builtin-rules
-CC ?= gcc
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
 ifeq ($(origin CC),default)
 CC := gcc
 endif
 B ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
 PKGS = ncursesw libtraceevent libelf libproc2 jansson expat
 LIBPERF = $(abspath build)/libperf
-LIBPERF_A = $(LIBPERF)/usr/lib/libperf.a
 
+# --- flags -------------------------------------------------------------------------------------
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings
-HARDEN = -fPIE -fstack-protector-strong -D_FORTIFY_SOURCE=2
 OPT ?= -O2 -g
+# SAN=address,undefined or SAN=thread; fortified functions hide faults from a sanitizer.
+ifdef SAN
+HARDEN = -fPIE -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT = -O1 -g
+LDFLAGS_SAN = -fsanitize=$(SAN)
+else
+HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=2
+endif
+# Asked once, at first use (see above).
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS)))$(PKG_LIBS)
 CFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE $(OPT) $(WARN) $(HARDEN) -pthread -MMD -MP \
-	-Isrc -Icollectors -Isymbols -Iui -isystem $(LIBPERF)/usr/include \
-	$(shell pkg-config --cflags $(PKGS)) $(CFLAGS)
-LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now -pthread $(LDFLAGS)
-LIBS = $(LIBPERF_A) $(LIBPERF)/libapi.a $(shell pkg-config --libs $(PKGS)) -lm
+	-Isrc -Icollectors -Isymbols -Iui -isystem $(LIBPERF)/usr/include $(PKG_CFLAGS) $(CFLAGS)
+LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS_SAN) -pthread $(LDFLAGS)
+LIBS = $(LIBPERF)/usr/lib/libperf.a $(LIBPERF)/libapi.a $(PKG_LIBS) -lm
 
+# --- what is built -----------------------------------------------------------------------------
 SRC = $(wildcard src/*.c collectors/*.c symbols/*.c ui/*.c)
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
 LIBOBJ = $(filter-out $(B)/obj/src/main.o,$(OBJ))
 UNIT = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+BENCH = $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+FUZZ = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+GUEST = $(patsubst tests/guests/%.c,$(B)/guests/%,$(wildcard tests/guests/*.c))
 
 all: $(B)/kvmtop
+units: $(UNIT)
+guests: $(GUEST)
+fuzzers: $(FUZZ)
+# Everything that can be compiled: what a build under another compiler or sanitizer wants.
+everything: all units guests $(BENCH)
 
-$(B)/kvmtop: $(OBJ) | $(LIBPERF_A)
+$(B)/kvmtop: $(OBJ) $(LIBPERF)/stamp
 	$(CC) $(LDFLAGS_ALL) -o $@ $(OBJ) $(LIBS)
 
-$(B)/obj/%.o: %.c | $(LIBPERF_A)
+$(B)/obj/%.o: %.c $(B)/flags | $(LIBPERF)/stamp
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 $(B)/libkvmtop.a: $(LIBOBJ)
 	rm -f $@ && ar rcs $@ $(LIBOBJ)
 
-$(B)/unit/%: tests/unit/%.c $(B)/libkvmtop.a
+$(B)/unit/%: tests/unit/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS) -lcmocka
+	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -Itests/unit -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS) -lcmocka
 
-# The tests' small VMM (its counts are the truth that kvmtop is held to).
-guests: $(B)/guests/tinyvm-run
-$(B)/guests/tinyvm-run: tests/guests/tinyvm-run.c src/tinyvm.c src/tinyvm_code.c | $(LIBPERF_A)
+$(B)/bench/%: tests/bench/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -o $@ $^ $(LDFLAGS_ALL)
+	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
 
-unit: $(UNIT)
-check-unit: unit
-	@set -e; for t in $(UNIT); do $$t; done
+# The tests' small VMMs (their counts are the truth that kvmtop is held to): one a file.
+$(B)/guests/%: tests/guests/%.c $(B)/libkvmtop.a $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
 
-$(LIBPERF_A):
-	sh scripts/libperf.sh $(LIBPERF)
+# A fuzz target is linked with a plain main that replays files, or with libFuzzer (make fuzz).
+ifdef LIBFUZZER
+FUZZ_MAIN = -fsanitize=fuzzer
+else
+FUZZ_MAIN = $(B)/obj/tests/fuzz/main_replay.o
+endif
+$(B)/fuzz/%: tests/fuzz/%.c $(B)/obj/tests/fuzz/main_replay.o $(B)/libkvmtop.a $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -MF $@.d -MT $@ -o $@ $< $(FUZZ_MAIN) $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
+
+# Rewritten only when it differs: other flags or another compiler make everything old.
+$(B)/flags: FORCE | need-build
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' | cmp -s - $@ || \
+		echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' >$@
+
+$(LIBPERF)/stamp: FORCE | need-build
+	@CC='$(CC)' sh scripts/libperf.sh $(LIBPERF)
+
+need-build:
+	@command -v $(firstword $(CC)) >/dev/null || { echo "no compiler $(CC): run make deps" >&2; exit 1; }
+	@command -v pkg-config >/dev/null || { echo "no pkg-config: run make deps" >&2; exit 1; }
+	@pkg-config --print-errors --exists $(PKGS) || { echo "libraries are missing: run make deps" >&2; exit 1; }
+
+# For tools that parse the code as the compiler does (clang-tidy). Their database would hold paths.
+print-cflags: | $(LIBPERF)/stamp
+	@echo '$(filter-out -MMD -MP -Werror,$(CFLAGS_ALL)) -Itests/unit'
+
+# --- run ---------------------------------------------------------------------------------------
+# The full screen; without a terminal three batch intervals. ARGS='…' goes to the program.
+run:
+	@sh scripts/deps.sh build
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(B)/kvmtop $(ARGS); \
+	else exec $(B)/kvmtop --batch -n 3 $(ARGS); fi
+
+# --- checks ------------------------------------------------------------------------------------
+# One part each; `check` is all of them but check-tidy-all. tests/run --help says more.
+PARTS = unit native screen deps format tidy tidy-all asan tsan man clang hardening install \
+	shell spdx style runner
+CHECKS = $(PARTS:%=check-%)
+
+check: need-check
+	@tests/run all
+$(CHECKS): check-%: need-check
+	@tests/run $*
+fuzz-replay: need-check
+	@tests/run fuzz
+need-check:
+	@sh scripts/deps.sh build check
+
+# libFuzzer on every target for FUZZ_SECONDS each; what it finds is kept in build/fuzz/.
+fuzz: need-check
+	@sh scripts/fuzz.sh $(FUZZ_SECONDS)
+
+bench:
+	@sh scripts/deps.sh build check bench
+	@$(MAKE) --no-print-directory -j$(JOBS) all guests $(BENCH)
+	@sh scripts/bench.sh
+
+# The README's two commands in a minimal Debian made for the purpose (root, some minutes).
+check-fresh:
+	@sh scripts/deps.sh fresh
+	@sh scripts/check_fresh.sh
+
+# --- the rest ----------------------------------------------------------------------------------
+deps:
+	@sh scripts/deps.sh build check bench
+
+install: all
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' sh scripts/install.sh install $(B)/kvmtop
+uninstall:
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' sh scripts/install.sh uninstall $(B)/kvmtop
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
+# libperf stays: it takes longer than all the rest and depends on nothing here. distclean takes it too.
 clean:
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name libperf -exec rm -rf {} +
+distclean:
 	rm -rf build
 
--include $(OBJ:.o=.d)
-.PHONY: all guests unit check-unit format clean
+help:
+	@sed -n 's/^## //p' Makefile
+## all          build/kvmtop (default)
+## run          installs what is missing, builds, starts it (three batch intervals without a terminal)
+## check        installs what is missing, then every test; check-PART runs one part of:
+##              unit native screen deps format tidy asan tsan man clang hardening install shell
+##              spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
+## fuzz-replay  every fuzz target over its corpus        fuzz  libFuzzer, FUZZ_SECONDS each
+## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
+## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages
+## format       clang-format over all files              clean, distclean (libperf too)
+## CC=clang, OPT='-O0 -g', CFLAGS, LDFLAGS, B=another build folder
+
+FORCE:
+-include $(OBJ:.o=.d) $(GUEST:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
+.PHONY: all units guests fuzzers everything need-build run check $(CHECKS) fuzz-replay need-check fuzz \
+	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE
