@@ -37,6 +37,7 @@ struct vcpu {
 	struct tinyvm_program program;
 	struct tinyvm_counts counts;
 	int64_t next_ns; /* rate limit: not before */
+	int64_t woke_ns; /* end of the last sleep */
 };
 
 struct tinyvm {
@@ -260,6 +261,21 @@ static void keep_rate(struct tinyvm *vm, struct vcpu *v)
 		nap(vm, v->next_ns - now);
 }
 
+/*
+ * The guest is idle. With a duty it sleeps in proportion to how long it was awake: how fast
+ * a CPU spins cannot be known beforehand.
+ */
+static void guest_sleep(struct tinyvm *vm, struct vcpu *v, uint32_t ms)
+{
+	uint32_t duty = v->program.duty;
+	int64_t now = clock_mono_ns(), ns = ms * NS_PER_MS;
+
+	if (duty && duty < 100 && v->woke_ns)
+		ns = (now - v->woke_ns) * (100 - duty) / duty;
+	nap(vm, ns);
+	v->woke_ns = clock_mono_ns();
+}
+
 /* Returns 1 when the guest is at its end. */
 static int handle_port(struct tinyvm *vm, struct vcpu *v)
 {
@@ -275,10 +291,11 @@ static int handle_port(struct tinyvm *vm, struct vcpu *v)
 	v->counts.port_out++;
 	if (v->run->io.port == TINYVM_PORT_DONE)
 		return 1;
-	if (v->run->io.port == TINYVM_PORT_HOLD || v->run->io.port == TINYVM_PORT_SLEEP) {
-		memcpy(&ms, value, sizeof(ms));
+	memcpy(&ms, value, sizeof(ms));
+	if (v->run->io.port == TINYVM_PORT_HOLD)
 		nap(vm, ms * NS_PER_MS);
-	}
+	if (v->run->io.port == TINYVM_PORT_SLEEP)
+		guest_sleep(vm, v, ms);
 	return 0;
 }
 
@@ -301,7 +318,8 @@ static int handle_hlt(struct tinyvm *vm, struct vcpu *v)
 	v->counts.exit_hlt++;
 	if (ioctl(v->fd, KVM_GET_REGS, &r))
 		return -errno;
-	nap(vm, (int64_t)(uint32_t)r.rax * NS_PER_MS);
+	if ((uint32_t)r.rax) /* HLT without sleep has 0 there */
+		guest_sleep(vm, v, (uint32_t)r.rax);
 	return 0;
 }
 

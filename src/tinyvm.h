@@ -63,6 +63,8 @@ struct tinyvm_program {
 	size_t nsteps;
 	uint32_t loops; /* how often the whole list runs; TINYVM_FOREVER */
 	uint32_t rate; /* at most so many user exits a second (the VMM waits); 0: no limit */
+	uint32_t duty; /* per cent of a CPU at most: SLEEP lasts as long as that takes; 0: no limit
+			*/
 	enum tinyvm_mode mode;
 };
 
