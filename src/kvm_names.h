@@ -29,7 +29,7 @@ int kvm_names_load(struct kvm_names *n, const char *event, const char *format, s
  */
 const char *kvm_names_key(const struct kvm_names *n, enum kvm_kind kind, uint32_t isa, uint64_t key,
 			  enum ev_dir dir, char *buf, size_t size);
-/* What an MSR, a port or a hypercall is ("TSC_DEADLINE"), "" where not known. Static storage. */
+/* What an MSR, a port or an MMIO page is ("TSC_DEADLINE"), "" where not known. Static storage. */
 const char *kvm_names_note(const struct kvm_names *n, enum kvm_kind kind, uint64_t key);
 /* Waiting, not handling (metrics.md, "Idle exits"). Called per key, not per event. */
 bool kvm_names_idle(const struct kvm_names *n, uint32_t isa, uint64_t reason);

@@ -52,8 +52,26 @@ enum ev_dir {
 	DIR_UNSATISFIED, /* kvm_mmio type 0: the read that goes to user space */
 };
 
-/* sample.isa, as kvm_exit reports it; other architectures have none. */
-enum { ISA_NONE = 0, ISA_VMX = 1, ISA_SVM = 2 };
+/*
+ * sample.isa: 1 and 2 as x86's kvm_exit reports it; other architectures have no such field,
+ * theirs follow from the shape of the event (kvm_format.c).
+ */
+enum {
+	ISA_NONE = 0,
+	ISA_VMX = 1,
+	ISA_SVM = 2,
+	ISA_ARM64 = 16,
+	ISA_S390,
+	ISA_PPC,
+	ISA_RISCV,
+	ISA_LOONGARCH,
+};
+
+/* arm64's key: the exception code, and where that is TRAP the class (esr_ec) under this bit. */
+#define KVM_ARM_TRAP 0x10000u
+/* userexit's key where KVM_RUN failed: the positive errno under this bit (EINTR keeps its reason).
+ */
+#define KVM_USEREXIT_ERROR 0x100000000ull
 
 struct sample {
 	int64_t time; /* ns, CLOCK_MONOTONIC */
