@@ -6,6 +6,6 @@ files=$({
 	git ls-files '*.sh' '*.bash'
 	git grep -lE '^#!.*[/ ](sh|bash)$' -- ':!*.sh' ':!*.bash' ':!*.md'
 } | sort -u)
-# 1091: files that are sourced by a variable path are checked on their own.
+# Warnings and errors; 1091: files that are sourced by a variable path are checked on their own.
 # shellcheck disable=SC2086 # words are wanted
-exec shellcheck -e SC1091 $files
+exec shellcheck -S warning -e SC1091 $files
