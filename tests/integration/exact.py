@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, debugfs, perf-events
+# limit: 90
+"""kvmtop's counts of real KVM events equal what the guests did, to the last one."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+KINDS = ("ioport", "mmio", "msr", "userexit")
+MIX = "out:1000 in:1001 mmior:1002 mmiow:1003 rdmsr:1004 wrmsr:1005 hlt:1006"
+
+
+def watched(guests, *args, env=None, delay=0.25):
+    """Runs the guests from before their first event to after their last one under kvmtop."""
+    top = n.Kvmtop("--event", ",".join(KINDS), *args, env=env, delay=delay)
+    top.skip(2)
+    for g in guests:
+        g.go()
+    for g in guests:
+        g.wait()
+    top.skip(2)
+    return top.end()
+
+
+def check(records, g, name):
+    n.same(n.only(n.counted(records, g.pid), *KINDS), n.truth(g.counts), name)
+
+
+def one_vm():
+    g = n.Guest(MIX)
+    r = watched([g])
+    check(r, g, "one VM: each count of each kind is the guest's own")
+    n.same(n.lost(r), 0, "one VM: nothing was lost")
+    n.same([b for x in r for b in n.finite(x)], [], "one VM: no absurd figure")
+
+
+def several_vms():
+    guests = [n.Guest("-c", 2, "out:20000 mmiow:300", "in:5000 wrmsr:700 sleep:1"),
+              n.Guest("-t", "", "-l", 50, "mmior:40 out:3 hold:1"),
+              n.Guest("-c", 3, "-m", "user", "out:4001", "spin:5 in:2002", "mmiow:999")]
+    r = watched(guests)
+    for i, g in enumerate(guests):
+        want = n.truth(g.counts)
+        for port, op in (("0xf1:POUT", "hold"), ("0xf2:POUT", "sleep")):
+            m = sum(c[op] for c in g.counts if op == "hold" or not c["hlts"])
+            if m:
+                want[("ioport", port)] = m
+        n.same(n.only(n.counted(r, g.pid), *KINDS), want, f"three VMs at once: counts of VM {i}")
+        for v, c in enumerate(g.counts):
+            got = sum(n.only(n.counted(r, g.pid, vcpu=v), "userexit").values())
+            n.same(got, c["userexit"], f"three VMs at once: VM {i}, user exits of vCPU {v}")
+    n.same(n.lost(r), 0, "three VMs at once: nothing was lost")
+
+
+def full_rate():
+    guests = [n.Guest("out:250000"), n.Guest("in:100000 mmior:100000")]
+    r = watched(guests)
+    for g in guests:
+        check(r, g, "full rate on each CPU: the counts are exact")
+    n.same(n.lost(r), 0, "full rate on each CPU: nothing was lost")
+
+
+def totals():
+    g = n.Guest(MIX)
+    r = watched([g], "--totals")
+    last = n.add_counts(n.vm_of(r[-1], g.pid)["exits"]) if n.vm_of(r[-1], g.pid) else {}
+    seen = [x for x in r if n.vm_of(x, g.pid)]
+    if not last and seen:
+        last = n.add_counts(n.vm_of(seen[-1], g.pid)["exits"])
+    n.same(n.only(last, *KINDS), n.truth(g.counts), "--totals: the last record has them all")
+
+
+def no_times_without_entries(records, g):
+    """Where KVM fires no kvm_entry, times are not known; they are never 0."""
+    rows = [x for r in records for vm in n.vms_of(r, g.pid) for x in vm["exits"]]
+    if n.HW:
+        n.ok(all(x["timed"] <= x["count"] for x in rows), "no more pairs than events")
+        return
+    n.same({x["avg_ns"] for x in rows} | {x["p99_ns"] for x in rows}, {None},
+           "without kvm_entry times are null, not 0")
+
+
+def main():
+    one_vm()
+    several_vms()
+    full_rate()
+    totals()
+    g = n.Guest("out:5000")
+    no_times_without_entries(watched([g]), g)
+    n.done()
+
+
+main()

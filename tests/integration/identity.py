@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, debugfs, perf-events
+# limit: 90
+"""Which VM and which vCPU an event or a second of CPU time belongs to, in the awkward cases."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+KINDS = ("ioport", "mmio", "userexit")
+
+
+def watch():
+    return n.Kvmtop("--event", ",".join(KINDS)).skip(2)
+
+
+def finish(top, g):
+    g.wait()
+    return top.skip(2).end()
+
+
+def two_vms_in_one_process():
+    g = n.Guest("-V", 2, "-c", 2, "-t", "", "out:300 in:20 sleep:600", "mmiow:70 sleep:600")
+    top = watch()
+    g.go()
+    r = finish(top, g)
+    ids = {vm["vm_id"] for x in r for vm in n.vms_of(x, g.pid)}
+    n.ok(max(len(n.vms_of(x, g.pid)) for x in r) == 2, "two VMs in one process are two rows",
+         ids)
+    n.same(n.only(n.counted(r, g.pid), "ioport", "mmio").get(("ioport", "0x3f8:POUT")), 600,
+           "two VMs in one process: the events of both are counted once")
+    each = sorted(n.counted(r, g.pid, vm_id=i).get(("ioport", "0x3f8:POUT"), 0) for i in ids)
+    n.same(each[-2:], [300, 300], "two VMs in one process: each has its own events")
+
+
+def one_thread_two_vcpus():
+    g = n.Guest("-c", 2, "-s", "one", "-k", 7, "-l", 300, "out:5 spin:20", "in:3 spin:20")
+    top = watch()
+    g.go()
+    r = finish(top, g)
+    got = n.only(n.counted(r, g.pid), "ioport")
+    n.same((got.get(("ioport", "0x3f8:POUT")), got.get(("ioport", "0x60:PIN"))), (1500, 900),
+           "one thread runs two vCPUs: the VM's counts are exact")
+    rows = [v for x in r for vm in n.vms_of(x, g.pid) for v in vm["vcpus"]]
+    n.same({v["tid"] for v in rows} - {0, None}, {g.tid(0)},
+           "one thread runs two vCPUs: both rows name the thread")
+    cpu = [vm["cpu_pct"] for x in r for vm in n.vms_of(x, g.pid) if vm["cpu_pct"] is not None]
+    n.ok(cpu and max(cpu) <= 120, "one thread runs two vCPUs: its time is counted once", cpu)
+
+
+def vcpu_changes_threads():
+    g = n.Guest("-s", "hop", "-k", 50, "-t", "", "out:4000 mmior:500")
+    top = watch()
+    g.go()
+    r = finish(top, g)
+    n.same(n.only(n.counted(r, g.pid), *KINDS), n.truth(g.counts),
+           "a vCPU that changes threads: its counts are exact")
+    n.same(max(len(vm["vcpus"]) for x in r for vm in n.vms_of(x, g.pid)), 1,
+           "a vCPU that changes threads stays one vCPU")
+
+
+def short_life():
+    top = watch()
+    g = n.Guest("-L", "-e", 50, "-t", "", "-r", 20000, "out:inf")
+    g.go()
+    r = finish(top, g)
+    mine = [vm for x in r for vm in x["vms"] if vm["pid"] == g.pid or "(gone)" in vm["name"]]
+    n.ok(mine, "a VM that lives 50 ms is seen", [vm["name"] for x in r for vm in x["vms"]])
+    total = {}
+    for vm in mine:
+        n.add_counts(vm["exits"], total)
+    n.same(total.get(("ioport", "0x3f8:POUT")), g.counts[0]["out"],
+           "a VM that lives 50 ms: its events are counted")
+    n.ok(not any(vm["pid"] == g.pid for vm in r[-1]["vms"]), "and its row ends")
+
+
+def ids_with_gaps():
+    ids = [0, 2, 9, 11]
+    for names, what in (("CPU %d/KVM", "named threads"), ("", "threads without names")):
+        g = n.Guest("-c", 4, "-i", "0,2,9,11", "-t", names, "out:100 sleep:700", "out:200 sleep:700",
+                    "out:300 sleep:700", "out:400 sleep:700")
+        top = watch()
+        g.go()
+        r = finish(top, g)
+        full = [vm for x in r for vm in n.vms_of(x, g.pid) if len(vm["vcpus"]) == 4]
+        n.same([(v["vcpu"], v["kvm_id"]) for v in full[-1]["vcpus"]] if full else None,
+               list(enumerate(ids)), f"vCPU ids with gaps, {what}: number and id")
+        got = [n.counted(r, g.pid, vcpu=i).get(("ioport", "0x3f8:POUT")) for i in range(4)]
+        n.same(got, [100, 200, 300, 400], f"vCPU ids with gaps, {what}: events")
+
+
+def one_name_twice():
+    guests = [n.Guest("out:100 sleep:700", tail=("-name", "guest=twin,debug-threads=on")),
+              n.Guest("out:200 sleep:700", tail=("-name", "guest=twin,debug-threads=on"))]
+    top = watch()
+    for g in guests:
+        g.go()
+    for g in guests:
+        g.wait()
+    r = top.skip(2).end()
+    rows = {(vm["name"], vm["vm_id"]) for x in r for g in guests for vm in n.vms_of(x, g.pid)}
+    n.same(len({i for _, i in rows}), 2, "two VMs of one name stay two")
+    for g, want in zip(guests, (100, 200)):
+        n.same(n.counted(r, g.pid).get(("ioport", "0x3f8:POUT")), want,
+               "two VMs of one name: each has its events")
+
+
+def main():
+    two_vms_in_one_process()
+    one_thread_two_vcpus()
+    vcpu_changes_threads()
+    short_life()
+    ids_with_gaps()
+    one_name_twice()
+    n.done()
+
+
+main()

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the integration tests share: guests with known counts, kvmtop in batch, TAP.
+
+Importing it as root moves the test into a mount namespace of its own, in which tracefs and debugfs
+are mounted: no other process sees them, and the kernel undoes them when the test ends.
+"""
+
+import atexit
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+TOP = os.environ.get("TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
+KVMTOP = os.environ.get("KVMTOP", os.path.join(BUILD, "kvmtop"))
+TINYVM = os.path.join(BUILD, "guests/tinyvm-run")
+SANITIZED = os.path.basename(BUILD) in ("asan", "tsan")
+
+TRACEFS, DEBUGFS = "/sys/kernel/tracing", "/sys/kernel/debug"
+HW = any(w in open("/proc/cpuinfo", encoding="ascii", errors="replace").read().split()
+         for w in ("vmx", "svm"))
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+# --- TAP ----------------------------------------------------------------------------------------
+_results = []
+
+
+def ok(passed, name, saw=None):
+    """One test; `saw` is printed when it failed."""
+    _results.append(bool(passed))
+    print(f"{'ok' if passed else 'not ok'} {len(_results)} - {name}")
+    if not passed and saw is not None:
+        for line in str(saw).splitlines()[:40]:
+            print(f"# {line}")
+    sys.stdout.flush()
+    return passed
+
+
+def same(got, wanted, name):
+    return ok(got == wanted, name, f"got    {got}\nwanted {wanted}")
+
+
+def near(got, wanted, within, name):
+    good = got is not None and abs(got - wanted) <= within
+    return ok(good, name, f"got {got}, wanted {wanted} +- {within}")
+
+
+def skip(name, reason):
+    _results.append(True)
+    print(f"ok {len(_results)} - {name} # SKIP {reason}")
+
+
+def say(text):
+    print(f"# {text}")
+    sys.stdout.flush()
+
+
+def done():
+    print(f"1..{len(_results)}")
+    sys.exit(0 if all(_results) else 1)
+
+
+# --- mounts -------------------------------------------------------------------------------------
+def _private_mounts():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x00020000):  # CLONE_NEWNS
+        raise OSError(ctypes.get_errno(), "unshare")
+    sh("mount", "--make-rprivate", "/")
+    for fs, where in (("tracefs", TRACEFS), ("debugfs", DEBUGFS)):
+        if not os.path.ismount(where):
+            sh("mount", "-t", fs, fs, where)
+
+
+def sh(*argv, **kw):
+    """Runs a command that must work; returns its output."""
+    return subprocess.run(argv, check=True, capture_output=True, text=True, **kw).stdout
+
+
+def unmount(where):
+    """Also what lies on top of it; only in our own mount namespace."""
+    while os.path.ismount(where):
+        sh("umount", "-l", where)
+
+
+if os.geteuid() == 0:
+    _private_mounts()
+
+# --- processes ----------------------------------------------------------------------------------
+_children = []
+
+
+def _end_children():
+    for p in _children:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+
+
+atexit.register(_end_children)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def child(argv, **kw):
+    p = subprocess.Popen(argv, **kw)
+    _children.append(p)
+    return p
+
+
+class Lines:
+    """The lines of a pipe, with a time limit for each."""
+
+    def __init__(self, pipe):
+        self.fd, self.rest = pipe.fileno(), b""
+
+    def next(self, limit):
+        """A line without its end, or None at the end of the pipe."""
+        end = time.monotonic() + limit
+        while b"\n" not in self.rest:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                raise TimeoutError(f"no line for {limit} s, only {self.rest[:200]!r}")
+            got = os.read(self.fd, 1 << 16)
+            if not got:
+                return None
+            self.rest += got
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line.decode("utf-8", "surrogateescape")
+
+
+class Guest:
+    """A process with tiny VMs (tests/guests/tinyvm-run.c has the options)."""
+
+    def __init__(self, *args, tail=()):
+        argv = [TINYVM, *map(str, args)] + (["--", *tail] if tail else [])
+        self.p = child(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.out = Lines(self.p.stdout)
+        self.pid, self.vcpus, self.counts = self.p.pid, [], []
+        self._ready()
+
+    def _ready(self):
+        while True:
+            line = self.out.next(20)
+            if line is None:
+                raise RuntimeError("tinyvm-run ended before it was ready")
+            if line in ("go?", "go"):
+                return
+            self.vcpus.append({k: int(v) for k, v in
+                               (w.split("=") for w in line.split()[1:])})
+
+    def tid(self, vcpu, vm=0):
+        return next(v["tid"] for v in self.vcpus if v["vcpu"] == vcpu and v["vm"] == vm)
+
+    def go(self):
+        self.p.stdin.write(b"go\n")
+        self.p.stdin.flush()
+        return self
+
+    def wait(self, limit=60):
+        """Until it ended by itself; its counts, one dict a vCPU."""
+        while (line := self.out.next(limit)) is not None:
+            if line.startswith("{"):
+                self.counts.append(json.loads(line))
+        if self.p.wait(limit) != 0:
+            raise RuntimeError(f"tinyvm-run: exit status {self.p.returncode}")
+        return self.counts
+
+    def stop(self):
+        """Ends endless guests."""
+        self.p.stdin.close()
+        return self.wait()
+
+    def kill(self):
+        self.p.kill()
+        self.p.wait()
+
+
+class Kvmtop:
+    """kvmtop --batch --format json, record by record."""
+
+    def __init__(self, *args, delay=0.25, env=None, wrap=()):
+        self.delay = delay
+        self.err = open(os.path.join(os.environ.get("TEST_TMP", "/tmp"),
+                                     f"kvmtop-{os.getpid()}-{len(_children)}.err"), "w+b")
+        self.p = child([*wrap, KVMTOP, "--batch", "--format", "json", "-d", str(delay),
+                        *map(str, args)], stdout=subprocess.PIPE, stderr=self.err,
+                       stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+        self.out = Lines(self.p.stdout)
+        self.records = []
+
+    def next(self):
+        line = self.out.next(self.delay * 5 + (60 if SANITIZED else 15))
+        if line is None:
+            return None
+        self.records.append(json.loads(line))
+        return self.records[-1]
+
+    def skip(self, n):
+        for _ in range(n):
+            self.next()
+        return self
+
+    def until(self, condition, seconds, what):
+        """Records until condition(record); the record, or a failed test and None."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            r = self.next()
+            if r is None:
+                break
+            if condition(r):
+                return r
+        ok(False, what, f"not within {seconds} s; stderr: {self.stderr()}")
+        return None
+
+    def stderr(self):
+        self.err.flush()
+        with open(self.err.name, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def end(self):
+        """SIGTERM; reads what is left; all records."""
+        self.p.send_signal(signal.SIGTERM)
+        while self.next() is not None:
+            pass
+        self.status = self.p.wait(20)
+        return self.records
+
+
+# --- figures ------------------------------------------------------------------------------------
+def vms_of(record, pid):
+    return [v for v in record["vms"] if v["pid"] == pid]
+
+
+def vm_of(record, pid):
+    found = vms_of(record, pid)
+    return found[0] if found else None
+
+
+def add_counts(rows, into=None):
+    """{(kind, key): count} of exit rows, added up."""
+    into = {} if into is None else into
+    for row in rows or ():
+        at = (row["kind"], row["key"])
+        into[at] = into.get(at, 0) + row["count"]
+    return into
+
+
+def counted(records, pid, vcpu=None, vm_id=None):
+    """{(kind, key): count} of a process's VMs (or one vCPU number in them) over all records."""
+    total = {}
+    for r in records:
+        for vm in vms_of(r, pid):
+            if vm_id is not None and vm["vm_id"] != vm_id:
+                continue
+            if vcpu is None:
+                add_counts(vm.get("exits"), total)
+            for v in vm["vcpus"]:
+                if vcpu is not None and v["vcpu"] == vcpu:
+                    add_counts(v.get("exits"), total)
+    return total
+
+
+def truth(counts):
+    """What kvmtop must have counted for these vCPUs (dicts of tinyvm-run)."""
+    def total(key):
+        return sum(c[key] for c in counts)
+    want = {
+        ("ioport", "0x3f8:POUT"): total("out"),
+        ("ioport", "0x60:PIN"): total("in"),
+        ("ioport", "0xf4:POUT"): sum(c["finished"] for c in counts),
+        ("mmio", "0xd0000:R"): total("mmior"),
+        ("mmio", "0xd0000:W"): total("mmiow"),
+        ("msr", "0x8b:R"): total("rdmsr"),
+        ("msr", "0x8b:W"): total("wrmsr"),
+        ("userexit", "KVM_EXIT_IO"): total("io"),
+        ("userexit", "KVM_EXIT_MMIO"): total("mmio"),
+        ("userexit", "KVM_EXIT_HLT"): total("hlts"),
+    }
+    return {k: n for k, n in want.items() if n}
+
+
+def only(counts, *kinds):
+    return {k: n for k, n in counts.items() if k[0] in kinds and n}
+
+
+def lost(records):
+    return sum(r["lost"] for r in records)
+
+
+def finite(record):
+    """Nothing negative, no CPU share above what there is."""
+    bad = []
+    for vm in record["vms"]:
+        for row, most in [(vm, 100 * os.cpu_count() + 20)] + [(v, 120) for v in vm["vcpus"]]:
+            for field in ("cpu_pct", "guest_pct", "usr_pct", "sys_pct", "throt_pct"):
+                x = row.get(field)
+                if x is not None and not 0 <= x <= most:
+                    bad.append((vm["name"], field, x))
+            x = row.get("steal_pct")
+            if x is not None and not 0 <= x <= 100:
+                bad.append((vm["name"], "steal_pct", x))
+    return bad
