@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The snapshot's memory: one arena and one reference count.
+ *
+ * The arena is a list of blocks that are only ever added to while the snapshot is made, and
+ * freed together by whoever drops the last reference.
+ */
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot.h"
+
+#define FIRST_BLOCK ((size_t)8 << 10)
+#define LARGEST_BLOCK ((size_t)256 << 10)
+#define ALIGN _Alignof(max_align_t)
+
+struct block {
+	struct block *next;
+	size_t size, used;
+	max_align_t data[];
+};
+
+struct box {
+	struct snapshot s; /* first: what callers hold */
+	atomic_uint refs;
+	struct block *blocks; /* the newest first */
+	size_t next_size;
+};
+
+static struct box *box_of(struct snapshot *s)
+{
+	return (struct box *)s;
+}
+
+struct snapshot *snapshot_new(void)
+{
+	struct box *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	atomic_init(&b->refs, 1);
+	b->next_size = FIRST_BLOCK;
+	b->s.bytes = sizeof(*b);
+	return &b->s;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *s)
+{
+	atomic_fetch_add_explicit(&box_of(s)->refs, 1, memory_order_relaxed);
+	return s;
+}
+
+void snapshot_unref(struct snapshot *s)
+{
+	struct block *next;
+	struct box *b;
+
+	if (!s)
+		return;
+	b = box_of(s);
+	/* What other readers did with the memory must be over before it is freed. */
+	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (struct block *k = b->blocks; k; k = next) {
+		next = k->next;
+		free(k);
+	}
+	free(b);
+}
+
+static struct block *add_block(struct box *b, size_t need)
+{
+	size_t size = b->next_size > need ? b->next_size : need;
+	struct block *k = calloc(1, sizeof(*k) + size);
+
+	if (!k)
+		return NULL;
+	if (b->next_size < LARGEST_BLOCK)
+		b->next_size *= 2;
+	k->size = size;
+	b->s.bytes += sizeof(*k) + size;
+	/* A large table in its own block must not hide the rest of the block in use. */
+	if (b->blocks && size == need) {
+		k->next = b->blocks->next;
+		b->blocks->next = k;
+	} else {
+		k->next = b->blocks;
+		b->blocks = k;
+	}
+	return k;
+}
+
+static void *arena(struct box *b, size_t bytes, size_t align)
+{
+	struct block *k = b->blocks;
+	size_t at = 0;
+	void *p;
+
+	if (k)
+		at = (k->used + align - 1) & ~(align - 1);
+	if (!k || at > k->size || bytes > k->size - at) {
+		k = add_block(b, bytes);
+		at = 0;
+	}
+	if (!k)
+		return NULL;
+	p = (char *)k->data + at;
+	k->used = at + bytes;
+	return p;
+}
+
+void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
+		return NULL;
+	return arena(box_of(s), bytes ? bytes : 1, ALIGN);
+}
+
+const char *snapshot_str(struct snapshot *s, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	char *p;
+
+	if (!len)
+		return "";
+	p = arena(box_of(s), len + 1, 1);
+	if (!p)
+		return "";
+	memcpy(p, text, len + 1);
+	return p;
+}
+
+const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n <= 0)
+		return "";
+	p = arena(box_of(s), (size_t)n + 1, 1);
+	if (!p)
+		return "";
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}

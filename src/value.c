@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The reasons of figures that are not known, in words. */
+#include <stddef.h>
+
+#include "value.h"
+
+static const char *const texts[WHY_NR] = {
+	[WHY_NONE] = "",
+	[WHY_NO_ENTRY_EXIT] = "this KVM fires no kvm_entry and kvm_exit events",
+	[WHY_NO_EVENTS] = "KVM's tracepoints cannot be opened",
+	[WHY_NOT_OPEN] = "this kind of event was not collected over the whole interval",
+	[WHY_NO_SCHEDSTAT] = "this kernel has no /proc/<pid>/schedstat",
+	[WHY_NO_CGROUP] = "no cgroup with cpu.stat was found",
+	[WHY_NO_SOURCE] = "this kernel does not give it",
+	[WHY_NO_RIGHT] = "not root, or a capability is missing",
+	[WHY_NOT_ASKED] = "costly: read only for rows that are shown",
+	[WHY_SHARED] = "the thread runs several vCPUs",
+};
+
+const char *value_why_text(enum value_why why)
+{
+	if ((unsigned)why >= WHY_NR || !texts[why])
+		return "not known";
+	return texts[why];
+}
