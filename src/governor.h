@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keeps kvmtop's cost within --max-overhead: its own CPU time plus what the open events
+ * are estimated to add to the guests, both in percent of the host.
+ */
+#ifndef KVMTOP_GOVERNOR_H
+#define KVMTOP_GOVERNOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "snapshot.h"
+
+struct governor {
+	double max_pct; /* 0: never drops anything */
+	unsigned dropped; /* KIND_BIT of what was given up; KIND_VMEXIT: entry and exit */
+	int64_t over_since, retry_at, backoff;
+	int64_t cpu_ns; /* own CPU time at the last look */
+	int64_t time;
+	double self_pct, guest_pct;
+};
+
+void governor_init(struct governor *g, double max_pct);
+/* Own CPU time since the last call, in percent of ncpu CPUs; < 0 at the first. */
+double governor_self(struct governor *g, int64_t now, unsigned ncpu);
+/*
+ * Looks at an interval's events and decides what may stay open. True when `dropped` changed.
+ */
+bool governor_look(struct governor *g, const struct snapshot *s);
+/* "msr, mmio" for the screen; buf is returned. */
+const char *governor_text(const struct governor *g, char *buf, unsigned long size);
+
+#endif

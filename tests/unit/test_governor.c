@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The governor gives kinds up in the documented order, waits first, and takes them back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "clock.h"
+#include "governor.h"
+
+static struct snapshot interval(int64_t t, uint64_t events)
+{
+	struct snapshot s = {.time = t, .dt = NS_PER_S, .open_kinds = KIND_ALL};
+
+	s.host.ncpu = 1;
+	s.kinds[KIND_VMEXIT].count = events;
+	s.kinds[KIND_MSR].count = events;
+	s.kinds[KIND_IOPORT].count = events;
+	return s;
+}
+
+static void quiet_host_drops_nothing(void **state)
+{
+	struct governor g;
+
+	(void)state;
+	governor_init(&g, 2);
+	for (int i = 1; i < 20; i++) {
+		struct snapshot s = interval(i * NS_PER_S, 100);
+
+		assert_false(governor_look(&g, &s));
+	}
+	assert_int_equal(g.dropped, 0);
+	assert_true(g.guest_pct > 0.05 && g.guest_pct < 0.06); /* 400 events x 1.28 us of 1 s */
+}
+
+static void drops_in_order_after_patience(void **state)
+{
+	struct governor g;
+	struct snapshot s = interval(NS_PER_S, 100000);
+	char text[80];
+
+	(void)state;
+	governor_init(&g, 2);
+	assert_false(governor_look(&g, &s)); /* one busy interval is no reason */
+	s.time = 3 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_int_equal(g.dropped, KIND_BIT(KIND_MSR));
+	s.time = 5 * NS_PER_S;
+	assert_true(governor_look(&g, &s)); /* mmio has no events: dropping it would not help */
+	assert_int_equal(g.dropped, KIND_BIT(KIND_MSR) | KIND_BIT(KIND_IOPORT));
+	s.time = 7 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_true(g.dropped & KIND_BIT(KIND_VMEXIT));
+	assert_string_equal(governor_text(&g, text, sizeof(text)), "msr, ioport, entry/exit");
+}
+
+static void takes_back_when_quiet_and_waits_longer(void **state)
+{
+	struct governor g;
+	struct snapshot busy = interval(NS_PER_S, 100000), quiet = interval(0, 10);
+
+	(void)state;
+	governor_init(&g, 2);
+	governor_look(&g, &busy);
+	busy.time = 3 * NS_PER_S;
+	assert_true(governor_look(&g, &busy));
+	quiet.time = 10 * NS_PER_S;
+	assert_false(governor_look(&g, &quiet)); /* too early */
+	quiet.time = 34 * NS_PER_S;
+	assert_true(governor_look(&g, &quiet));
+	assert_int_equal(g.dropped, 0);
+	assert_true(g.backoff > 30 * NS_PER_S);
+}
+
+static void zero_limit_never_drops(void **state)
+{
+	struct governor g;
+	struct snapshot s = interval(NS_PER_S, 10000000);
+
+	(void)state;
+	governor_init(&g, 0);
+	assert_false(governor_look(&g, &s));
+	s.time = 60 * NS_PER_S;
+	assert_false(governor_look(&g, &s));
+	assert_int_equal(g.dropped, 0);
+}
+
+static void self_counts_own_time(void **state)
+{
+	struct governor g;
+	volatile unsigned spin = 0;
+	int64_t t0 = clock_mono_ns(), t1;
+	double pct;
+
+	(void)state;
+	governor_init(&g, 2);
+	assert_true(governor_self(&g, t0, 2) < 0);
+	while ((t1 = clock_mono_ns()) < t0 + 50 * NS_PER_MS)
+		spin++;
+	pct = governor_self(&g, t1, 2);
+	assert_true(pct > 0);
+	assert_true(pct <= 55); /* one thread of two CPUs */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(quiet_host_drops_nothing),
+		cmocka_unit_test(drops_in_order_after_patience),
+		cmocka_unit_test(takes_back_when_quiet_and_waits_longer),
+		cmocka_unit_test(zero_limit_never_drops),
+		cmocka_unit_test(self_counts_own_time),
+	};
+
+	return cmocka_run_group_tests_name("governor", tests, NULL, NULL);
+}
