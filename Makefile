@@ -54,8 +54,9 @@ fuzzers: $(FUZZ)
 # Everything that can be compiled: what a build under another compiler or sanitizer wants.
 everything: all units guests $(BENCH)
 
-$(B)/kvmtop: $(OBJ) $(LIBPERF)/stamp
-	$(CC) $(LDFLAGS_ALL) -o $@ $(OBJ) $(LIBS)
+# From the archive the linker takes what main.o needs, as it does for the tests.
+$(B)/kvmtop: $(B)/obj/src/main.o $(B)/libkvmtop.a $(LIBPERF)/stamp
+	$(CC) $(LDFLAGS_ALL) -o $@ $(B)/obj/src/main.o $(B)/libkvmtop.a $(LIBS)
 
 $(B)/obj/%.o: %.c $(B)/flags | $(LIBPERF)/stamp
 	@mkdir -p $(@D)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of panes, and what they share (pane.h). */
+#include "pane.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+extern const struct pane pane_vcpus;
+
+static const struct pane *const all[] = {
+	&pane_vcpus,
+};
+
+const struct pane *const *panes_all(size_t *n)
+{
+	*n = sizeof(all) / sizeof(all[0]);
+	return all;
+}
+
+const struct pane *pane_by_key(char key)
+{
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i]->key == key)
+			return all[i];
+	return NULL;
+}
+
+void pane_draw_table(const struct pane_ctx *c, const struct area *a)
+{
+	table_draw(&c->table, a, c->rows);
+}
+
+const void *pane_selected(const struct pane_ctx *c)
+{
+	int line = c->table.def ? table_selected(&c->table, c->rows) : -1;
+
+	return line < 0 ? NULL : c->rows->row[line].row;
+}
+
+void pane_draw_note(const struct area *a, enum role role, const char *text)
+{
+	int w = (int)utf8_width(text), y = a->h / 3;
+
+	area_text(a, y, w < a->w ? (a->w - w) / 2 : 1, role, text);
+}
+
+bool pane_source_missing(const struct snapshot *s, const char *name, char *out, size_t size)
+{
+	for (size_t i = 0; i < s->nsources; i++) {
+		const struct snap_source *src = &s->sources[i];
+
+		if (src->state == SOURCE_OK || strcmp(src->name, name) != 0)
+			continue;
+		snprintf(out, size, "%s%s%s", src->why, src->mend && *src->mend ? ": " : "",
+			 src->mend ? src->mend : "");
+		return true;
+	}
+	return false;
+}
