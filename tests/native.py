@@ -183,11 +183,11 @@ class Guest:
 class Kvmtop:
     """kvmtop --batch --format json, record by record."""
 
-    def __init__(self, *args, delay=0.25, env=None, wrap=()):
+    def __init__(self, *args, delay=0.25, env=None, wrap=(), program=KVMTOP):
         self.delay = delay
         self.err = open(os.path.join(os.environ.get("TEST_TMP", "/tmp"),
                                      f"kvmtop-{os.getpid()}-{len(_children)}.err"), "w+b")
-        self.p = child([*wrap, KVMTOP, "--batch", "--format", "json", "-d", str(delay),
+        self.p = child([*wrap, program, "--batch", "--format", "json", "-d", str(delay),
                         *map(str, args)], stdout=subprocess.PIPE, stderr=self.err,
                        stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
         self.out = Lines(self.p.stdout)

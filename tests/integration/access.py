@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, debugfs, cmd:setpriv
+# limit: 120
+"""A missing right or a missing source: the rest works, and what is missing is said with its cure."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+          "--bounding-set=-all", "--no-new-privs")
+
+
+def words(record):
+    """Everything that the record says about its sources."""
+    return "\n".join(f"{s['name']} {s['state']}: {s['why']} | {s['mend']}" for s in record["sources"])
+
+
+@contextlib.contextmanager
+def for_all():
+    """A copy of the program that nobody can run: the build may lie where only root can go."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as tmp:
+        os.chmod(tmp, 0o755)
+        copy = shutil.copy(n.KVMTOP, tmp)
+        os.chmod(copy, 0o755)
+        yield copy
+
+
+def doctor(wrap=(), program=n.KVMTOP):
+    p = subprocess.run([*wrap, program, "doctor"], capture_output=True, text=True,
+                       stdin=subprocess.DEVNULL, timeout=60, check=False)
+    return p.stdout + p.stderr
+
+
+def not_root(g):
+    with for_all() as copy:
+        top = n.Kvmtop(wrap=NOBODY, program=copy).skip(3)
+        r = top.end()
+        said = doctor(NOBODY, copy)
+    n.same(top.status, 0, "not root: it runs and ends well")
+    n.ok(n.vm_of(r[-1], g.pid), "not root: the VM is found all the same, by its vCPU's thread",
+         [vm["name"] for vm in r[-1]["vms"]])
+    vm = n.vm_of(r[-1], g.pid) or {}
+    n.ok(vm.get("cpu_pct") is not None and vm["cpu_pct"] > 20, "not root: and its CPU time is known",
+         vm.get("cpu_pct"))
+    n.ok("sudo" in words(r[-1]) or "root" in words(r[-1]), "not root: the sources say what mends it",
+         words(r[-1]))
+    n.ok("sudo" in said or "root" in said, "not root: so does doctor", said)
+    n.ok(not vm.get("exits") and vm.get("exits_per_s") is None,
+         "not root: exits are not known, not 0", vm.get("exits_per_s"))
+
+
+def no_tracefs(g):
+    n.unmount(n.TRACEFS)
+    n.unmount(n.DEBUGFS)  # it brings a tracefs of its own along
+    top = n.Kvmtop("--event", "ioport").skip(3)
+    r = top.end()
+    n.same(top.status, 0, "no tracefs, no debugfs: it runs and ends well")
+    n.ok("mount -t tracefs" in words(r[-1]), "no tracefs: the cure is named", words(r[-1]))
+    n.ok("mount -t debugfs" in words(r[-1]), "no debugfs: the cure is named", words(r[-1]))
+    vm = n.vm_of(r[-1], g.pid)
+    n.ok(vm and vm["cpu_pct"] > 20, "no tracefs, no debugfs: the VM and its CPU time are there",
+         [x["name"] for x in r[-1]["vms"]])
+    n.ok(vm and len(vm["vcpus"]) == 1 and vm["vcpus"][0]["kvm_id"] == 0,
+         "no debugfs: the vCPU is known by its descriptor", vm and vm["vcpus"])
+    said = doctor()
+    n.ok("mount -t tracefs" in said and "mount -t debugfs" in said, "doctor names both cures", said)
+    n.sh("mount", "-t", "tracefs", "tracefs", n.TRACEFS)
+    top = n.Kvmtop("--event", "ioport").skip(3)
+    r = top.end()
+    n.ok(n.only(n.counted(r, g.pid), "ioport"), "no debugfs: events are counted all the same",
+         words(r[-1]))
+    n.sh("mount", "-t", "debugfs", "debugfs", n.DEBUGFS)
+
+
+def posing_as_debugfs(g):
+    """Another file system at debugfs's place is not believed."""
+    n.unmount(n.DEBUGFS)
+    n.sh("mount", "-t", "tmpfs", "tmpfs", n.DEBUGFS)
+    os.makedirs(f"{n.DEBUGFS}/kvm/1-3/vcpu0")
+    with open(f"{n.DEBUGFS}/kvm/1-3/vcpu0/pid", "w", encoding="ascii") as f:
+        f.write("1\n")
+    r = n.Kvmtop().skip(2).end()
+    n.ok(not n.vms_of(r[-1], 1) and n.vm_of(r[-1], g.pid),
+         "a file system that poses as debugfs makes no VM",
+         [(vm["pid"], vm["name"]) for vm in r[-1]["vms"]])
+    n.unmount(n.DEBUGFS)
+    n.sh("mount", "-t", "debugfs", "debugfs", n.DEBUGFS)
+
+
+def hidepid(g):
+    n.sh("mount", "-t", "proc", "-o", "hidepid=2", "proc", "/proc")
+    try:
+        r = n.Kvmtop().skip(2).end()
+        n.ok(n.vm_of(r[-1], g.pid), "hidepid: root sees the VM", words(r[-1]))
+        with for_all() as copy:
+            top = n.Kvmtop(wrap=NOBODY, program=copy).skip(2)
+            r = top.end()
+        n.same(top.status, 0, "hidepid, not root: it runs and ends well")
+        n.ok("hidepid" in words(r[-1]), "hidepid, not root: it says that others are hidden",
+             words(r[-1]))
+    finally:
+        n.sh("umount", "/proc")
+
+
+def few_descriptors():
+    """Less than a vCPU needs, and without the right to raise the limit."""
+    g = n.Guest("-c", 40, "-l", "inf", "out:1 sleep:20").go()
+    top = n.Kvmtop(wrap=("prlimit", "--nofile=48:48", "setpriv", "--bounding-set=-sys_resource"))
+    top.skip(3)
+    r = top.end()
+    vm = n.vm_of(r[-1], g.pid)
+    n.same(top.status, 0, "48 descriptors: it runs and ends well")
+    n.same(len(vm["vcpus"]) if vm else None, 40, "48 descriptors: all 40 vCPUs are there")
+    n.ok(vm and all(v["cpu_pct"] is not None for v in vm["vcpus"]),
+         "48 descriptors: each vCPU's CPU time is known", words(r[-1]))
+    g.stop()
+
+
+def main():
+    g = n.Guest("-r", 2000, "-l", "inf", "spin:400 out:10").go()
+    not_root(g)
+    no_tracefs(g)
+    posing_as_debugfs(g)
+    hidepid(g)
+    g.stop()
+    few_descriptors()
+    n.done()
+
+
+main()
