@@ -21,18 +21,22 @@
 
 #include "tinyvm_code.h"
 
-/* Guest-physical memory: page tables, then a page a vCPU: code, and at DATA its counts. */
+/* Guest-physical memory: interrupt vectors, page tables, then a page a vCPU: code, and at DATA its
+ * counts. */
+#define NMI_VECTOR 0x8
+#define NMI_CODE 0x500
 #define PML4 0x1000
 #define PDPT 0x2000
 #define PD 0x3000
 #define PAGES 0x10000
 #define PAGE 0x1000
 #define DATA 0xe00
+#define STACK 0xff0 /* grows towards DATA; only the NMI uses it */
 #define MEMORY (PAGES + TINYVM_MAX_VCPUS * PAGE)
 _Static_assert(MEMORY <= TINYVM_MMIO, "the MMIO address must lie in a hole");
 
 struct vcpu {
-	int fd;
+	int fd, kvm_id;
 	struct kvm_run *run;
 	struct tinyvm_program program;
 	struct tinyvm_counts counts;
@@ -43,6 +47,7 @@ struct vcpu {
 struct tinyvm {
 	int kvm, fd, wake;
 	size_t run_size;
+	bool irqchip;
 	uint8_t *mem;
 	struct vcpu vcpu[TINYVM_MAX_VCPUS];
 	int nvcpu;
@@ -111,6 +116,30 @@ int tinyvm_new(struct tinyvm **out, const char **what)
 	}
 	*out = vm;
 	return 0;
+}
+
+int tinyvm_irqchip(struct tinyvm *vm)
+{
+	vm->mem[NMI_VECTOR] = NMI_CODE & 0xff; /* 0000:0500 */
+	vm->mem[NMI_VECTOR + 1] = NMI_CODE >> 8;
+	vm->mem[NMI_CODE] = 0xcf; /* iret */
+	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0))
+		return -errno;
+	vm->irqchip = true;
+	return 0;
+}
+
+void tinyvm_nmi(struct tinyvm *vm)
+{
+	for (int i = 0; i < vm->nvcpu; i++) {
+		struct kvm_msi msi = {
+			.address_lo = 0xfee00000u | (uint32_t)vm->vcpu[i].kvm_id << 12,
+			.data = 4 << 8, /* delivery mode NMI */
+		};
+
+		/* Not KVM_NMI: that waits until the vCPU is out of KVM_RUN. */
+		ioctl(vm->fd, KVM_SIGNAL_MSI, &msi);
+	}
 }
 
 static void close_fd(int fd)
@@ -189,6 +218,7 @@ static int set_registers(struct vcpu *v, int index, bool real)
 		real_mode(&s, page);
 	else
 		user_mode(&s);
+	r.rsp = real ? STACK : page + STACK;
 	r.rip = real ? 0 : page;
 	r.rsi = real ? DATA : page + DATA;
 	r.rdi = real ? 0 : TINYVM_MMIO;
@@ -211,6 +241,21 @@ static int load(struct tinyvm *vm, int index)
 	return set_registers(v, index, real);
 }
 
+/*
+ * With KVM's interrupt controllers a vCPU other than 0 waits for a start-up interrupt, and no vCPU
+ * can be reached by one until its APIC was set once.
+ */
+static int start_apic(struct vcpu *v)
+{
+	struct kvm_mp_state state = {.mp_state = KVM_MP_STATE_RUNNABLE};
+	struct kvm_lapic_state apic;
+
+	if (ioctl(v->fd, KVM_SET_MP_STATE, &state) || ioctl(v->fd, KVM_GET_LAPIC, &apic) ||
+	    ioctl(v->fd, KVM_SET_LAPIC, &apic))
+		return -errno;
+	return 0;
+}
+
 int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p)
 {
 	struct vcpu *v = &vm->vcpu[vm->nvcpu];
@@ -218,7 +263,7 @@ int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *
 
 	if (vm->nvcpu == TINYVM_MAX_VCPUS)
 		return -ENOSPC;
-	*v = (struct vcpu){.program = *p};
+	*v = (struct vcpu){.program = *p, .kvm_id = kvm_id};
 	v->fd = ioctl(vm->fd, KVM_CREATE_VCPU, (long)kvm_id);
 	if (v->fd < 0)
 		return -errno;
@@ -228,6 +273,8 @@ int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *
 		err = -ENOMEM;
 	} else {
 		err = load(vm, vm->nvcpu);
+		if (!err && vm->irqchip)
+			err = start_apic(v);
 	}
 	if (err) {
 		free_vcpu(vm, v);
@@ -397,6 +444,32 @@ int tinyvm_new(struct tinyvm **out, const char **what)
 void tinyvm_free(struct tinyvm *vm)
 {
 	(void)vm;
+}
+
+int tinyvm_irqchip(struct tinyvm *vm)
+{
+	(void)vm;
+	return -ENOTSUP;
+}
+
+void tinyvm_nmi(struct tinyvm *vm)
+{
+	(void)vm;
+}
+
+/*
+ * With KVM's interrupt controllers a vCPU other than 0 waits for a start-up interrupt, and no vCPU
+ * can be reached by one until its APIC was set once.
+ */
+static int start_apic(struct vcpu *v)
+{
+	struct kvm_mp_state state = {.mp_state = KVM_MP_STATE_RUNNABLE};
+	struct kvm_lapic_state apic;
+
+	if (ioctl(v->fd, KVM_SET_MP_STATE, &state) || ioctl(v->fd, KVM_GET_LAPIC, &apic) ||
+	    ioctl(v->fd, KVM_SET_LAPIC, &apic))
+		return -errno;
+	return 0;
 }
 
 int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p)

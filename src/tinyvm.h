@@ -37,7 +37,7 @@ enum tinyvm_op {
 	TINYVM_MMIO_WRITE,
 	TINYVM_RDMSR, /* real mode only, as the next two */
 	TINYVM_WRMSR,
-	TINYVM_HLT, /* the VMM answers at once */
+	TINYVM_HLT, /* the VMM answers at once; with tinyvm_irqchip() it waits in the kernel */
 	TINYVM_CPUID,
 	TINYVM_SPIN, /* n blocks of TINYVM_SPIN_BLOCK turns in guest mode */
 	TINYVM_HOLD, /* one port write inside whose handling the VMM sleeps n ms */
@@ -94,6 +94,14 @@ int tinyvm_parse(const char *text, struct tinyvm_program *p);
  */
 int tinyvm_new(struct tinyvm **out, const char **what);
 void tinyvm_free(struct tinyvm *vm); /* no vCPU may run; NULL is fine */
+
+/*
+ * Before the first vCPU: gives the VM KVM's own interrupt controllers, so that HLT waits in the
+ * kernel, as a real guest's does, until tinyvm_nmi(). 0 or -errno.
+ */
+int tinyvm_irqchip(struct tinyvm *vm);
+/* Wakes all vCPUs out of HLT. One that is not in HLT takes it as well, and nothing happens. */
+void tinyvm_nmi(struct tinyvm *vm);
 
 /* Adds a vCPU with KVM's id `kvm_id`. Its index (0…) or -errno. */
 int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p);

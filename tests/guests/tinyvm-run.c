@@ -46,6 +46,7 @@ struct config {
 	unsigned loops, rate;
 	bool loops_set, late, idle_class, now;
 	long life_ms; /* stop after so long; 0: when told */
+	int nmi_ms; /* HLT waits in the kernel; all vCPUs get an NMI so often */
 	long slice; /* exits a vCPU runs on a thread before it changes */
 };
 
@@ -189,6 +190,8 @@ static void make_vm(struct job *j, int vmno)
 
 	if (err)
 		die(what, err);
+	if (c->nmi_ms && (err = tinyvm_irqchip(j->vm[vmno])))
+		die("cannot have KVM's interrupt controllers", err);
 	for (int i = 0; i < c->vcpus; i++) {
 		struct tinyvm_program p = {.rate = c->rate, .mode = c->mode};
 		const char *text = c->program[i < c->nprogram ? i : c->nprogram - 1];
@@ -246,25 +249,50 @@ static bool wait_line(void)
 	return false;
 }
 
+static void nmi_all(struct job *j)
+{
+	for (int i = 0; i < j->c.vms; i++)
+		tinyvm_nmi(j->vm[i]);
+}
+
+/* How long to wait at most, -1: for ever; 0: the guests' life is over. */
+static int wait_ms(const struct job *j, int64_t end)
+{
+	int64_t left = (end - clock_mono_ns()) / NS_PER_MS;
+	int nmi = j->c.nmi_ms;
+
+	if (!j->c.life_ms)
+		return nmi ? nmi : -1;
+	if (left <= 0)
+		return 0;
+	return nmi && nmi < left ? nmi : (int)left;
+}
+
 /* Until the guests ended, their life is over, or stdin says so. */
 static void wait_end(struct job *j)
 {
 	struct pollfd p[2] = {{.fd = j->done, .events = POLLIN}, {.fd = 0, .events = POLLIN}};
 	int64_t end = clock_mono_ns() + j->c.life_ms * NS_PER_MS;
-	int timeout = -1;
+	int timeout, n;
 
 	do {
-		if (j->c.life_ms)
-			timeout = (int)((end - clock_mono_ns()) / NS_PER_MS);
-		if (j->c.life_ms && timeout <= 0)
+		timeout = wait_ms(j, end);
+		if (!timeout)
 			return;
-	} while (poll(p, j->c.now ? 1 : 2, timeout) < 0 && errno == EINTR);
+		n = poll(p, j->c.now ? 1 : 2, timeout);
+		if (j->c.nmi_ms)
+			nmi_all(j);
+	} while (n == 0 || (n < 0 && errno == EINTR));
 }
 
 static void finish(struct job *j)
 {
 	for (int i = 0; i < j->c.vms; i++)
 		tinyvm_stop(j->vm[i]);
+	while (j->c.nmi_ms && atomic_load(&j->running)) {
+		nmi_all(j); /* a guest in HLT does not see that it shall stop */
+		usleep(1000);
+	}
 	for (int i = 0; i < j->nworkers; i++) {
 		pthread_join(j->worker[i].thread, NULL);
 		if (j->worker[i].result < 0)
@@ -314,7 +342,7 @@ static const char usage[] =
 	"  -m auto|real|user  -l N|inf  loops  -r N  user exits a second at most\n"
 	"  -e MS  life  -L  make the VMs after the go  -n  go at once, ignore stdin  -I  "
 	"SCHED_IDLE\n"
-	"  -N N  nice\n"
+	"  -N N  nice  -H MS  HLT waits in the kernel; an NMI every MS wakes it\n"
 	"Anything after -- is not read: a command line to be seen in /proc.\n";
 
 static enum shape shape_of(const char *s)
@@ -364,6 +392,9 @@ static void option(struct config *c, int opt)
 	case 'e':
 		c->life_ms = atol(optarg);
 		break;
+	case 'H':
+		c->nmi_ms = atoi(optarg);
+		break;
 	case 'L':
 		c->late = true;
 		break;
@@ -388,7 +419,7 @@ static void parse(struct config *c, int argc, char **argv)
 	int opt;
 
 	*c = (struct config){.vms = 1, .vcpus = 1, .thread_name = "CPU %d/KVM", .slice = 10};
-	while ((opt = getopt(argc, argv, "+V:c:i:p:t:s:k:m:l:r:e:LnIN:")) >= 0)
+	while ((opt = getopt(argc, argv, "+V:c:i:p:t:s:k:m:l:r:e:LnIN:H:")) >= 0)
 		option(c, opt);
 	for (; optind < argc && strcmp(argv[optind], "--"); optind++)
 		if (c->nprogram < TINYVM_MAX_VCPUS)

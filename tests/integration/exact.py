@@ -74,6 +74,18 @@ def totals():
     n.same(n.only(last, *KINDS), n.truth(g.counts), "--totals: the last record has them all")
 
 
+def halts():
+    """HLT that waits in the kernel, woken by an NMI: one kvm_vcpu_wakeup each."""
+    g = n.Guest("-c", 2, "-H", 2, "hlt:100", "hlt:60")
+    top = n.Kvmtop("--event", "halt").skip(2)
+    g.go().wait()
+    r = top.skip(2).end()
+    n.same(sum(n.only(n.counted(r, g.pid), "halt").values()), 160, "halts in the kernel: all of them")
+    for v, want in ((0, 100), (1, 60)):
+        n.same(sum(n.only(n.counted(r, g.pid, vcpu=v), "halt").values()), want,
+               f"halts in the kernel: those of vCPU {v}")
+
+
 def no_times_without_entries(records, g):
     """Where KVM fires no kvm_entry, times are not known; they are never 0."""
     rows = [x for r in records for vm in n.vms_of(r, g.pid) for x in vm["exits"]]
@@ -89,6 +101,7 @@ def main():
     several_vms()
     full_rate()
     totals()
+    halts()
     g = n.Guest("out:5000")
     no_times_without_entries(watched([g]), g)
     n.done()
