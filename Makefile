@@ -28,7 +28,9 @@ HARDEN = -fPIE -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-point
 OPT = -O1 -g
 LDFLAGS_SAN = -fsanitize=$(SAN)
 else
-HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=2
+# Without optimization there is nothing to fortify, and glibc warns.
+HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection \
+	$(if $(findstring -O0,$(OPT)),,-D_FORTIFY_SOURCE=2)
 endif
 # Asked once, at first use (see above).
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS)))$(PKG_CFLAGS)
@@ -117,7 +119,7 @@ run:
 # --- checks ------------------------------------------------------------------------------------
 # One part each; `check` is all of them but check-tidy-all. tests/run --help says more.
 PARTS = unit native screen deps format tidy tidy-all asan tsan man clang hardening install \
-	shell spdx style runner
+	shell python spdx style runner
 CHECKS = $(PARTS:%=check-%)
 
 check: need-check
@@ -167,7 +169,7 @@ help:
 ## run          installs what is missing, builds, starts it (three batch intervals without a terminal)
 ## check        installs what is missing, then every test; check-PART runs one part of:
 ##              unit native screen deps format tidy asan tsan man clang hardening install shell
-##              spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
+##              python spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
 ## fuzz-replay  every fuzz target over its corpus        fuzz  libFuzzer, FUZZ_SECONDS each
 ## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
 ## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages

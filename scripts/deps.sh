@@ -50,7 +50,6 @@ if [ "$(id -u)" != 0 ]; then
 	as_root=sudo
 	[ -t 0 ] || as_root="sudo -n" # nobody is there to type a password
 fi
-export DEBIAN_FRONTEND=noninteractive
 # A failed update is no reason to stop: the lists at hand may be enough.
 $as_root apt-get -qq update || echo "apt-get update failed, going on with the lists at hand" >&2
 pick=
@@ -64,5 +63,15 @@ for package in $missing; do
 	done
 	pick="$pick $chosen"
 done
+# Somebody who waits at a terminal sees apt's progress; a log gets one line and the errors.
+quiet="-qq -o Dpkg::Use-Pty=0"
+if [ -t 1 ]; then
+	quiet=-q
+fi
 # shellcheck disable=SC2086 # words are wanted
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $pick
+set -- env DEBIAN_FRONTEND=noninteractive apt-get $quiet install -y --no-install-recommends $pick
+if [ -t 1 ]; then
+	$as_root "$@"
+else
+	$as_root "$@" >/dev/null
+fi

@@ -23,6 +23,7 @@ exec 9>"$parent/.libperf.lock"
 flock 9 # two makes in one tree
 [ "$(cat "$out/stamp" 2>/dev/null || true)" != "$version" ] || exit 0
 
+rm -rf "$parent"/.libperf.?????? # of one that was killed; we hold the lock
 tmp=$(mktemp -d "$parent/.libperf.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
