@@ -13,22 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "demand.h"
 #include "sample.h"
 
 struct sysroot;
 struct inventory;
 struct kvm_names;
-
-/* What the readers (screen, batch, recording) need now; the engine merges them. */
-struct demand {
-	unsigned kinds; /* KIND_BIT: keep these events open */
-	bool exits_all_vcpus; /* exit rows for every vCPU, not only the selected VM's */
-	bool threads; /* the other threads of VMMs every tick */
-	bool tasks; /* the busiest tasks that belong to no VM */
-	bool pins; /* PIN and NODE are on screen */
-	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
-	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */
-};
 
 /* What the command line fixes for the run. */
 struct collector_config {

@@ -14,7 +14,7 @@
 #ifndef KVMTOP_PANE_H
 #define KVMTOP_PANE_H
 
-#include "collector.h"
+#include "demand.h"
 #include "history.h"
 #include "keymap.h"
 #include "snapshot.h"

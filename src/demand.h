@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the readers of snapshots (screen, batch, recording) need now. It goes from them to the
+ * collectors, so that events are open only while somebody looks; both include this and not each
+ * other.
+ */
+#ifndef KVMTOP_DEMAND_H
+#define KVMTOP_DEMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The engine merges those of all readers. */
+struct demand {
+	unsigned kinds; /* KIND_BIT: keep these events open */
+	bool exits_all_vcpus; /* exit rows for every vCPU, not only the selected VM's */
+	bool threads; /* the other threads of VMMs every tick */
+	bool tasks; /* the busiest tasks that belong to no VM */
+	bool pins; /* PIN and NODE are on screen */
+	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
+	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */
+};
+
+#endif
