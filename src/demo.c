@@ -26,8 +26,6 @@
 
 #include "tinyvm.h"
 
-extern char **environ;
-
 #define MAX_VCPUS 3
 #define READY_MS 5000
 
