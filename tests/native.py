@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,11 +134,20 @@ class Lines:
         return line.decode("utf-8", "surrogateescape")
 
 
+def posing_as(name):
+    """tinyvm-run as a file of another name: a VMM is known by its program's."""
+    path = os.path.join(os.environ.get("TEST_TMP", "/tmp"), name)
+    if not os.path.exists(path):
+        shutil.copy(TINYVM, path)
+        atexit.register(os.unlink, path)
+    return path
+
+
 class Guest:
     """A process with tiny VMs (tests/guests/tinyvm-run.c has the options)."""
 
-    def __init__(self, *args, tail=()):
-        argv = [TINYVM, *map(str, args)] + (["--", *tail] if tail else [])
+    def __init__(self, *args, tail=(), program=TINYVM):
+        argv = [program, *map(str, args)] + (["--", *tail] if tail else [])
         self.p = child(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.out = Lines(self.p.stdout)
         self.pid, self.vcpus, self.counts = self.p.pid, [], []

@@ -93,8 +93,9 @@ def ids_with_gaps():
 
 
 def one_name_twice():
-    guests = [n.Guest("out:100 sleep:700", tail=("-name", "guest=twin,debug-threads=on")),
-              n.Guest("out:200 sleep:700", tail=("-name", "guest=twin,debug-threads=on"))]
+    qemu = n.posing_as("qemu-system-x86_64")
+    guests = [n.Guest(f"out:{k} sleep:700", program=qemu,
+                      tail=("-name", "guest=twin,,a,debug-threads=on")) for k in (100, 200)]
     top = watch()
     for g in guests:
         g.go()
@@ -102,6 +103,7 @@ def one_name_twice():
         g.wait()
     r = top.skip(2).end()
     rows = {(vm["name"], vm["vm_id"]) for x in r for g in guests for vm in n.vms_of(x, g.pid)}
+    n.same({name for name, _ in rows}, {"twin,a"}, "two VMs of one name: and it is theirs")
     n.same(len({i for _, i in rows}), 2, "two VMs of one name stay two")
     for g, want in zip(guests, (100, 200)):
         n.same(n.counted(r, g.pid).get(("ioport", "0x3f8:POUT")), want,
