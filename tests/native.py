@@ -143,15 +143,22 @@ def posing_as(name):
     return path
 
 
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return int(f.read().split()[0])
+
+
 class Guest:
     """A process with tiny VMs (tests/guests/tinyvm-run.c has the options)."""
 
-    def __init__(self, *args, tail=(), program=TINYVM):
-        argv = [program, *map(str, args)] + (["--", *tail] if tail else [])
+    def __init__(self, *args, tail=(), program=TINYVM, wrap=()):
+        argv = [*wrap, program, *map(str, args)] + (["--", *tail] if tail else [])
         self.p = child(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.out = Lines(self.p.stdout)
         self.pid, self.vcpus, self.counts = self.p.pid, [], []
         self._ready()
+        if wrap:
+            self.pid = child_of(self.p.pid)
 
     def _ready(self):
         while True:

@@ -110,6 +110,14 @@ def hidepid(g):
         n.sh("umount", "/proc")
 
 
+def in_a_container():
+    """kvmtop in a pid namespace that has no VM: the figures of events would be another's."""
+    top = n.Kvmtop("--event", "ioport", wrap=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"))
+    r = top.skip(3).end()
+    n.ok(top.status in (0, 143), "in a pid namespace: it runs and ends well", top.status)
+    n.ok("namespace" in words(r[-1]), "in a pid namespace: it says so", words(r[-1]))
+
+
 def few_descriptors():
     """Less than a vCPU needs, and without the right to raise the limit."""
     g = n.Guest("-c", 40, "-l", "inf", "out:1 sleep:20").go()
@@ -130,6 +138,7 @@ def main():
     no_tracefs(g)
     posing_as_debugfs(g)
     hidepid(g)
+    in_a_container()
     g.stop()
     few_descriptors()
     n.done()

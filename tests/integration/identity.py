@@ -110,6 +110,20 @@ def one_name_twice():
                "two VMs of one name: each has its events")
 
 
+def in_a_container():
+    """The guest's own pids are other numbers; the kernel's events carry the host's."""
+    g = n.Guest("-c", 2, "out:300 sleep:700", "mmiow:200 sleep:700",
+                wrap=("unshare", "--pid", "--fork", "--kill-child"))
+    n.ok(g.vcpus[0]["pid"] == 1 and g.pid != 1, "a VM in a pid namespace of its own has pid 1 there")
+    top = watch()
+    g.go()
+    r = finish(top, g)
+    n.same(n.only(n.counted(r, g.pid), "mmio", "userexit"),
+           {k: c for k, c in n.truth(g.counts).items() if k[0] in ("mmio", "userexit")},
+           "a VM in a pid namespace of its own: counts are exact")
+    n.same(n.counted(r, g.pid, vcpu=1).get(("mmio", "0xd0000:W")), 200, "and each vCPU has its own")
+
+
 def main():
     two_vms_in_one_process()
     one_thread_two_vcpus()
@@ -117,6 +131,7 @@ def main():
     short_life()
     ids_with_gaps()
     one_name_twice()
+    in_a_container()
     n.done()
 
 
