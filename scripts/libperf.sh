@@ -13,8 +13,9 @@ if [ ! -r "$src" ]; then
 	exit 1
 fi
 top=$(basename "$src" .tar.xz)
+access=$(dirname "$0")/../src/libperf/access.c
 # Package version where dpkg knows it; size and time tell a replaced tarball as well.
-version="$top $(dpkg-query -W -f '${Version}' "$top" 2>/dev/null || true) $(stat -c '%s.%Y' "$src")"
+version="$top $(dpkg-query -W -f '${Version}' "$top" 2>/dev/null || true) $(stat -c '%s.%Y' "$src") $(cksum <"$access")"
 [ "$(cat "$out/stamp" 2>/dev/null || true)" != "$version" ] || exit 0
 
 parent=$(dirname "$out")
@@ -48,6 +49,11 @@ else
 		exit 1
 	}
 	mv "$w/obj/libapi.a" "$w/libapi.a"
+	# Our accessors see the private headers of the same tree, and only they do.
+	t=$tmp/src/tools
+	${CC:-cc} -std=gnu11 -O2 -g -fPIC -D_GNU_SOURCE -I"$t/lib/perf/include" -I"$t/lib" -I"$t/include" \
+		-I"$t/include/uapi" -I"$t/arch/x86/include" -c -o "$tmp/access.o" "$access"
+	ar rs "$w/usr/lib/libperf.a" "$tmp/access.o" 2>/dev/null
 	rm -rf "$w/obj"
 	echo "$version" >"$w/stamp"
 	if [ -n "$cached" ]; then

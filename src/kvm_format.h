@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From an event's raw data to a struct sample, by the offsets of its `format`.
+ *
+ * Fields move between kernels and differ between architectures; nothing is taken from a
+ * compiled-in struct. Offsets are read once (libtraceevent), decoding only loads.
+ */
+#ifndef KVMTOP_KVM_FORMAT_H
+#define KVMTOP_KVM_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample.h"
+
+/* Tracepoints that kvmtop knows; on one machine only some of them exist. */
+struct kvm_event_name {
+	const char *system, *event; /* "kvm", "kvm_exit": a folder below tracefs' events/ */
+	enum ev_type type;
+};
+
+#define KVM_EVENTS 14
+extern const struct kvm_event_name kvm_events[KVM_EVENTS];
+
+struct kvm_format;
+
+struct kvm_format *kvm_format_new(void); /* NULL: no memory */
+void kvm_format_free(struct kvm_format *f);
+/*
+ * Takes the format text of kvm_events[event]. Returns the event's id (> 0: what raw data
+ * begin with and perf's config), -EINVAL where the text or a needed field is missing,
+ * -ENOMEM. A second text for the same event replaces the first.
+ */
+int kvm_format_load(struct kvm_format *f, unsigned event, const char *text, size_t len);
+/* The id that kvm_format_load() returned, 0 where it did not. */
+int kvm_format_id(const struct kvm_format *f, unsigned event);
+
+/*
+ * Decodes len bytes of raw data. False: no event of ours, or too short for its own
+ * format; never reads beyond. Sets all of *s but time and cpu.
+ */
+bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t len,
+		       struct sample *s);
+
+#endif

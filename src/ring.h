@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Walks perf rings and merges them in time order across CPUs.
+ *
+ * Works on memory only: opening is perf_rings.c. Head belongs to the kernel, tail to us:
+ * libperf's own reader drops what arrives between its last read and its "done".
+ * Events are expected with sample_type TID|TIME|RAW and sample_id_all.
+ */
+#ifndef KVMTOP_RING_H
+#define KVMTOP_RING_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring {
+	struct perf_event_mmap_page *page;
+	const uint8_t *data;
+	uint64_t size; /* of data: a power of two */
+	uint64_t tail; /* how far we have read; what the kernel knows may be behind */
+	uint64_t head; /* as read at the beginning of a drain */
+	int64_t next_time; /* of the record at tail */
+	int64_t last_time; /* of the record handed over last */
+	uint16_t cpu;
+	bool was_full; /* loss may have happened that no LOST record tells yet; reader clears it */
+	uint64_t broken; /* times that its content made no sense and was skipped to the head */
+};
+
+/* Takes a mapped ring of `size` data bytes behind `page_size` bytes of control page. */
+void ring_init(struct ring *r, void *base, size_t page_size, size_t size, uint16_t cpu,
+	       int64_t now);
+
+struct ring_record {
+	const struct perf_event_header *h; /* whole, h->size bytes; valid during the call */
+	int64_t time;
+	int64_t prev; /* time of the record before it in the same ring */
+	struct ring *ring;
+};
+
+/* Gets records in time order, several at once. */
+typedef void (*ring_batch_fn)(void *ctx, const struct ring_record *r, size_t n);
+
+struct ring_merge;
+
+struct ring_merge *ring_merge_new(void); /* NULL: no memory */
+void ring_merge_free(struct ring_merge *m);
+/*
+ * Hands over all records with time ≤ watermark (ns) of all rings (NULLs are skipped), in
+ * time order, and releases their room. The clock that made the watermark must have been
+ * read before this call reads the heads. 0 or -ENOMEM (nothing was read then).
+ */
+int ring_merge_drain(struct ring_merge *m, struct ring *const *rings, size_t n, int64_t watermark,
+		     ring_batch_fn fn, void *ctx);
+
+/* Bounds of a tracepoint sample's raw data; false: shorter than it claims. */
+static inline bool record_raw(const struct perf_event_header *h, const uint8_t **raw, uint32_t *len)
+{
+	const uint8_t *p = (const uint8_t *)h + sizeof(*h);
+
+	if (h->size < sizeof(*h) + 20) /* pid, tid, time, raw size */
+		return false;
+	__builtin_memcpy(len, p + 16, sizeof(*len));
+	*raw = p + 20;
+	return *len <= h->size - sizeof(*h) - 20u;
+}
+
+/* Number of events that a LOST record stands for; false: the record is too short. */
+static inline bool record_lost(const struct perf_event_header *h, uint64_t *n)
+{
+	if (h->size < sizeof(*h) + 16) /* id, lost */
+		return false;
+	__builtin_memcpy(n, (const uint8_t *)h + sizeof(*h) + 8, sizeof(*n));
+	return true;
+}
+
+#endif
