@@ -3,10 +3,12 @@
  * Log-linear histogram of times, sparse.
  *
  * Octave 0 holds 0…31 ns, one step a nanosecond; octave o holds 2^(o+4) … 2^(o+5)-1
- * in 32 equal steps. A thread that never leaves two octaves pays for two.
+ * in 32 equal steps. The octaves in use stand side by side, found by counting
+ * the bits below theirs in a mask: what never leaves two octaves pays for two.
  */
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,11 +62,24 @@ static void saturate(uint32_t *c, uint32_t n)
 		*c = UINT32_MAX;
 }
 
+/* The counters of an octave, made at its first use; NULL: no memory. */
 static uint32_t *octave_get(struct hist *h, unsigned octave)
 {
-	if (!h->octave[octave])
-		h->octave[octave] = calloc(HIST_STEPS, sizeof(uint32_t));
-	return h->octave[octave];
+	uint64_t bit = UINT64_C(1) << octave;
+	unsigned n = (unsigned)__builtin_popcountll(h->used);
+	unsigned at = (unsigned)__builtin_popcountll(h->used & (bit - 1));
+	uint32_t(*o)[HIST_STEPS];
+
+	if (h->used & bit)
+		return h->octave[at];
+	o = realloc(h->octave, (n + 1) * sizeof(*o));
+	if (!o)
+		return NULL;
+	memmove(o + at + 1, o + at, (n - at) * sizeof(*o));
+	memset(o + at, 0, sizeof(*o));
+	h->octave = o;
+	h->used |= bit;
+	return o[at];
 }
 
 int hist_add(struct hist *h, uint64_t ns, uint32_t n)
@@ -80,73 +95,133 @@ int hist_add(struct hist *h, uint64_t ns, uint32_t n)
 	return 0;
 }
 
+/* Octave numbers of a used mask, lowest first. */
+static unsigned take_octave(uint64_t *used)
+{
+	unsigned o = (unsigned)__builtin_ctzll(*used);
+
+	*used &= *used - 1;
+	return o;
+}
+
 int hist_merge(struct hist *into, const struct hist *from)
 {
+	uint64_t used = from->used;
 	int err = 0;
 
-	for (unsigned o = 0; o < HIST_OCTAVES; o++) {
-		uint32_t *c;
+	for (unsigned i = 0; used; i++) {
+		uint32_t *c = octave_get(into, take_octave(&used));
 
-		if (!from->octave[o])
-			continue;
-		c = octave_get(into, o);
 		if (!c) {
 			err = -ENOMEM;
 			continue;
 		}
 		for (unsigned s = 0; s < HIST_STEPS; s++)
-			saturate(&c[s], from->octave[o][s]);
+			saturate(&c[s], from->octave[i][s]);
 	}
 	return err;
 }
 
 void hist_clear(struct hist *h)
 {
-	for (unsigned o = 0; o < HIST_OCTAVES; o++)
-		if (h->octave[o])
-			memset(h->octave[o], 0, HIST_STEPS * sizeof(uint32_t));
+	if (h->used)
+		memset(h->octave, 0, (size_t)__builtin_popcountll(h->used) * sizeof(*h->octave));
+}
+
+static bool octave_empty(const uint32_t *c)
+{
+	uint32_t any = 0;
+
+	for (unsigned s = 0; s < HIST_STEPS; s++)
+		any |= c[s];
+	return !any;
+}
+
+/* An outlier of an hour ago must not be paid for until the end. */
+void hist_trim(struct hist *h)
+{
+	uint64_t used = h->used, keep = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; used; i++) {
+		unsigned o = take_octave(&used);
+
+		if (octave_empty(h->octave[i]))
+			continue;
+		if (n != i)
+			memcpy(h->octave[n], h->octave[i], sizeof(*h->octave));
+		keep |= UINT64_C(1) << o;
+		n++;
+	}
+	if (keep == h->used)
+		return;
+	h->used = keep;
+	if (!n) {
+		free(h->octave);
+		h->octave = NULL;
+		return;
+	}
+	void *less = realloc(h->octave, n * sizeof(*h->octave));
+
+	if (less)
+		h->octave = less;
 }
 
 void hist_free(struct hist *h)
 {
 	if (!h)
 		return;
-	for (unsigned o = 0; o < HIST_OCTAVES; o++) {
-		free(h->octave[o]);
-		h->octave[o] = NULL;
-	}
+	free(h->octave);
+	*h = (struct hist){0};
 }
 
 uint64_t hist_count(const struct hist *h)
 {
+	unsigned octaves = (unsigned)__builtin_popcountll(h->used);
 	uint64_t n = 0;
 
-	for (unsigned o = 0; o < HIST_OCTAVES; o++)
-		for (unsigned s = 0; h->octave[o] && s < HIST_STEPS; s++)
-			n += h->octave[o][s];
+	for (unsigned i = 0; i < octaves; i++)
+		for (unsigned s = 0; s < HIST_STEPS; s++)
+			n += h->octave[i][s];
 	return n;
+}
+
+static uint64_t rank_of(double share, uint64_t n)
+{
+	uint64_t rank;
+
+	share = share > 0 ? share : 0; /* NaN too */
+	rank = share >= 1 ? n : (uint64_t)ceil(share * (double)n);
+	return !rank ? 1 : rank > n ? n : rank;
+}
+
+void hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n)
+{
+	uint64_t count = hist_count(h), seen = 0, used = h->used;
+	uint64_t rank = n ? rank_of(share[0], count) : 0;
+	unsigned next = 0;
+
+	if (!count)
+		memset(out, 0, n * sizeof(*out));
+	for (unsigned i = 0; count && used && next < n; i++) {
+		unsigned o = take_octave(&used);
+
+		for (unsigned s = 0; s < HIST_STEPS && next < n; s++) {
+			seen += h->octave[i][s];
+			while (next < n && seen >= rank) {
+				out[next++] = step_floor(o, s) + step_width(o) / 2;
+				rank = next < n ? rank_of(share[next], count) : 0;
+			}
+		}
+	}
 }
 
 uint64_t hist_quantile(const struct hist *h, double share)
 {
-	uint64_t n = hist_count(h), rank, seen = 0;
+	uint64_t out = 0;
 
-	if (!n)
-		return 0;
-	share = share > 0 ? share : 0; /* NaN too */
-	rank = share >= 1 ? n : (uint64_t)ceil(share * (double)n);
-	if (!rank)
-		rank = 1;
-	if (rank > n)
-		rank = n;
-	for (unsigned o = 0; o < HIST_OCTAVES; o++) {
-		for (unsigned s = 0; h->octave[o] && s < HIST_STEPS; s++) {
-			seen += h->octave[o][s];
-			if (seen >= rank)
-				return step_floor(o, s) + step_width(o) / 2;
-		}
-	}
-	return 0;
+	hist_quantiles(h, &share, &out, 1);
+	return out;
 }
 
 /*
@@ -176,8 +251,13 @@ static unsigned heat_bucket(uint64_t ns)
 
 void hist_heat(const struct hist *h, uint32_t *heat)
 {
-	for (unsigned o = 0; o < HIST_OCTAVES; o++)
-		for (unsigned s = 0; h->octave[o] && s < HIST_STEPS; s++)
-			if (h->octave[o][s])
-				saturate(&heat[heat_bucket(step_floor(o, s))], h->octave[o][s]);
+	uint64_t used = h->used;
+
+	for (unsigned i = 0; used; i++) {
+		unsigned o = take_octave(&used);
+
+		for (unsigned s = 0; s < HIST_STEPS; s++)
+			if (h->octave[i][s])
+				saturate(&heat[heat_bucket(step_floor(o, s))], h->octave[i][s]);
+	}
 }

@@ -12,16 +12,20 @@
 #define HIST_OCTAVES 48 /* 2^5 … 2^52 ns; below 32 ns one step a ns; above: the last step */
 
 struct hist {
-	uint32_t *octave[HIST_OCTAVES]; /* NULL until used */
+	uint64_t used; /* a bit an octave that has counters */
+	uint32_t (*octave)[HIST_STEPS]; /* those, lowest first */
 };
 
 /* -ENOMEM when the octave cannot be had (the value is then not counted). Counters saturate. */
 int hist_add(struct hist *h, uint64_t ns, uint32_t n);
 int hist_merge(struct hist *into, const struct hist *from);
 void hist_clear(struct hist *h); /* keeps the memory */
+void hist_trim(struct hist *h); /* frees octaves that are empty */
 void hist_free(struct hist *h); /* frees the counters, not h */
 /* The value below which share (0…1) of all lies: middle of its step; 0 when empty. */
 uint64_t hist_quantile(const struct hist *h, double share);
+/* The same for n shares in ascending order, in one pass. */
+void hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n);
 uint64_t hist_count(const struct hist *h);
 /* Adds to HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h); below 2^4: the first. */
 void hist_heat(const struct hist *h, uint32_t *heat);
