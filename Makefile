@@ -30,7 +30,7 @@ LDFLAGS_SAN = -fsanitize=$(SAN)
 else
 # Without optimization there is nothing to fortify, and glibc warns.
 HARDEN = -fPIE -fstack-protector-strong -fstack-clash-protection \
-	$(if $(findstring -O0,$(OPT)),,-D_FORTIFY_SOURCE=2)
+	-U_FORTIFY_SOURCE $(if $(findstring -O0,$(OPT)),,-D_FORTIFY_SOURCE=2)
 endif
 # Asked once, at first use (see above).
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS)))$(PKG_CFLAGS)

@@ -102,10 +102,14 @@ def nm(*args):
 
 
 def curses_symbols():
-    """What the curses libraries define, taken from those that the program is linked with."""
-    ldd = subprocess.run(["ldd", "build/kvmtop"], capture_output=True, text=True, check=True).stdout
-    libs = re.findall(r"=> (\S*lib(?:ncurses|tinfo)\S*)", ldd)
-    return set().union(*(nm("-D", "--defined-only", lib) for lib in libs))
+    """What the curses libraries define, from the shared ones that the compiler would link with."""
+    names = set()
+    for lib in ("ncursesw", "tinfo", "panelw"):
+        out = subprocess.run(["gcc", f"-print-file-name=lib{lib}.so"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+        for file in glob(out + "*") if os.path.isabs(out) else []:  # the .so may be a linker script
+            names |= nm("-D", "--defined-only", file)
+    return names
 
 
 def check_symbols():
@@ -115,6 +119,8 @@ def check_symbols():
     objects = [o for o in objects if os.path.exists(sources[o])]  # not those of files that are gone
     defined = set().union(*(nm("--defined-only", "-g", o) for o in objects))
     curses = curses_symbols() - defined
+    if not curses:
+        yield "no curses library found: nothing was compared"
     for o in objects:
         path, wanted = sources[o], nm("-u", o)
         used = sorted(wanted & curses)
