@@ -165,7 +165,6 @@ static int add(struct symbolic *s, uint64_t value, const char *name)
 
 	if (s->n >= MAX_ROWS)
 		return -EINVAL;
-	row = s->row;
 	if (!(s->n & (s->n - 1))) { /* grows at each power of two */
 		row = realloc(s->row, (s->n ? 2 * s->n : 1) * sizeof(*row));
 		if (!row)

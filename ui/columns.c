@@ -2,7 +2,7 @@
 /* Which columns the lists have, from which width on, and what goes first when it is narrow. */
 #include "columns.h"
 
-#define COLUMNS(a) .cols = a, .ncols = sizeof(a) / sizeof((a)[0])
+#define COLUMNS(a) .cols = (a), .ncols = sizeof(a) / sizeof((a)[0])
 
 /* clang-format off */
 static const struct column vm_columns[] = {

@@ -202,8 +202,10 @@ static void draw_head(const struct table_ctx *c, const struct area *a, const str
 		const struct field *f = field_find(c->def->table, cols[place[i].col].field);
 		bool on = f == sort;
 		enum role role = on ? ROLE_HEAD_SORT : ROLE_HEAD;
-		int x = place[i].x, end = x + place[i].w, w = (int)utf8_width(f->title);
+		int x = place[i].x, end = x + place[i].w, w = f ? (int)utf8_width(f->title) : 0;
 
+		if (!f)
+			continue;
 		if (f->unit != UNIT_TEXT && end - w >= 0)
 			x = end - w;
 		else if (w > place[i].w && i + 1 < n)

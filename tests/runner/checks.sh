@@ -8,11 +8,6 @@ git ls-files -z | tar -c --null -T - | tar -x -C "$copy"
 cd "$copy" || exit 1
 git init -q . && git add -A
 
-out=$(/usr/bin/python3 scripts/check_deps.py)
-is "$?$out" 0 "the layers are kept"
-out=$(/usr/bin/python3 scripts/check_style.py)
-is "$?" 0 "lengths and blanks are"
-
 printf '#include "model.h"\n' >ui/made.c
 printf '#include "registry.h"\n#include <curses.h>\n' >src/text_made.c
 printf '#include "ring.h"\n' >ui/made2.h
