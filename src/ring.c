@@ -49,9 +49,14 @@ static uint64_t read_head(const struct ring *r)
 	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* All reads of the room that is given back are done before the kernel sees it free. */
+/*
+ * All reads of the room that is given back are done before the kernel sees it free. That
+ * is also the last moment at which a ring that filled up meanwhile can be told.
+ */
 static void write_tail(struct ring *r)
 {
+	if (read_head(r) - r->page->data_tail + FULL_SLACK > r->size)
+		r->was_full = true;
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 }
 
@@ -200,7 +205,7 @@ static void fill_heap(struct ring_merge *m, struct ring *const *rings, size_t n)
 			r->tail = r->head;
 		}
 		if (r->head - r->tail + FULL_SLACK > r->size)
-			r->was_full = true;
+			r->was_full = true; /* and nothing of it may be due yet */
 		if (look(r))
 			m->heap[m->n++] = r;
 	}
