@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Collector `vms`: finds the VMs of every VMM, their vCPUs and threads.
+ *
+ * A tick is cheap: debugfs' kvm folder and the list of processes are compared with what
+ * is known, each known VMM is asked how many threads it has, and only what changed is
+ * looked at. What a first look at a large host takes is spread over slices (a timer in
+ * the engine's epoll), so that no frame waits for it.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "vms.h"
+#include "vms_priv.h"
+
+#define SLICE_NS (8 * NS_PER_MS)
+#define PAUSE_NS (4 * NS_PER_MS) /* between slices: events are to be read too */
+#define OPEN_NS (40 * NS_PER_MS) /* a small host is all there at the first frame */
+#define WAIT_SCANS 100 /* a vCPU that was made and never runs is not asked for ever */
+#define BUF_SIZE (128 * 1024)
+
+static void free_note(void *ctx, struct inv_vm *vm)
+{
+	(void)ctx;
+	free(vm->cookie[INV_COOKIE_VMS]);
+	vm->cookie[INV_COOKIE_VMS] = NULL;
+}
+
+/* The sink is told when a source comes or goes, not every tick. */
+static void say_sources(struct vms *s)
+{
+	const struct collector_env env = {.root = s->root};
+	struct probes p = {0};
+	char now[sizeof(s->said)];
+
+	if (!s->sink || !s->sink->source)
+		return;
+	snprintf(now, sizeof(now), "%d", s->dirs.usable);
+	if (!strcmp(now, s->said))
+		return;
+	memcpy(s->said, now, sizeof(now));
+	vms_probe(&env, &p);
+	for (size_t i = 0; i < p.n; i++)
+		s->sink->source(s->sink->ctx, p.p[i].source, p.p[i].state, p.p[i].why, p.p[i].mend);
+}
+
+/* Looks at processes whose time has come; false: the deadline came first. */
+static bool check_due(struct vms *s, int64_t now, int64_t deadline)
+{
+	for (size_t i = 0; i < s->procs.n; i++) {
+		if (s->procs.p[i].due > now)
+			continue;
+		if (clock_mono_ns() >= deadline)
+			return false;
+		vms_procs_check(s, &s->procs.p[i], now);
+	}
+	return true;
+}
+
+static void arm(const struct vms *s, bool more)
+{
+	const struct itimerspec t = {.it_value.tv_nsec = more ? PAUSE_NS : 0};
+
+	timerfd_settime(s->timer, 0, &t, NULL);
+}
+
+static void slice(struct vms *s, int64_t now, int64_t budget)
+{
+	int64_t deadline = clock_mono_ns() + budget;
+	bool done = vms_dirs_resolve(s, now, deadline) && check_due(s, now, deadline);
+
+	vms_procs_attach_helpers(s);
+	arm(s, !done);
+}
+
+static void vms_close(void *state)
+{
+	struct vms *s = state;
+
+	if (!s)
+		return;
+	while (s->nvmm)
+		vms_drop(s, s->vmm[s->nvmm - 1]);
+	vms_procs_free(s);
+	vms_dirs_free(s);
+	if (s->timer >= 0)
+		close(s->timer);
+	free(s->vmm);
+	free(s->buf);
+	free(s);
+}
+
+static int vms_open(const struct collector_env *env, void **state)
+{
+	const struct inv_observer o = {.vm_free = free_note};
+	struct vms *s = calloc(1, sizeof(*s));
+	int64_t now = clock_mono_ns();
+	int err = -ENOMEM;
+
+	*state = NULL;
+	if (!s)
+		return err;
+	s->root = env->root;
+	s->inv = env->inv;
+	s->sink = env->sink;
+	s->buf_size = BUF_SIZE;
+	s->buf = malloc(s->buf_size);
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (!s->buf)
+		goto fail;
+	err = s->timer < 0 ? -errno : inventory_observe(s->inv, &o);
+	if (err)
+		goto fail;
+	s->foreign_ns = vms_foreign_ns(s->root);
+	vms_dirs_list(s);
+	vms_procs_list(s, now);
+	slice(s, now, OPEN_NS);
+	say_sources(s);
+	*state = s;
+	return 0;
+fail:
+	vms_close(s);
+	return err;
+}
+
+static int vms_fd(void *state)
+{
+	return ((struct vms *)state)->timer;
+}
+
+static int vms_ready(void *state, int64_t now)
+{
+	struct vms *s = state;
+	uint64_t n;
+
+	if (read(s->timer, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		return -errno;
+	slice(s, now, SLICE_NS);
+	return 0;
+}
+
+static bool lost_its_vm(const struct vms *s, const struct vmm *m)
+{
+	for (size_t i = 0; i < m->nvm; i++) {
+		int fd;
+
+		if (!strncmp(m->vm[i]->key, "fd:", 3) && !procfs_parse_id(m->vm[i]->key + 3, &fd) &&
+		    !vms_fd_is_vm(s, m->pid, fd))
+			return true;
+	}
+	return false;
+}
+
+static void refresh_vmm(struct vms *s, struct vmm *m)
+{
+	bool periodic = (s->tick + m->phase) % VMS_RESCAN_TICKS == 0;
+	long n = vms_nthreads(s, m);
+
+	if (!n)
+		vms_drop(s, m);
+	else if (m->dirty || lost_its_vm(s, m))
+		vms_scan(s, m, LOOK_ALL);
+	else if (periodic || (m->waiting && m->scans < WAIT_SCANS))
+		vms_scan(s, m, LOOK_VCPUS);
+	else if (n != m->nthreads || m->scans < 2)
+		vms_scan(s, m, LOOK_THREADS);
+}
+
+static int vms_tick(void *state, int64_t now, int64_t watermark)
+{
+	struct vms *s = state;
+	int err;
+
+	(void)watermark;
+	s->tick++;
+	vms_dirs_list(s);
+	err = vms_procs_list(s, now);
+	/* Backwards: a VMM that ended is taken out, those behind it have been seen. */
+	for (size_t i = s->nvmm; i-- > 0;)
+		if (i < s->nvmm)
+			refresh_vmm(s, s->vmm[i]);
+	slice(s, now, SLICE_NS);
+	say_sources(s);
+	return err;
+}
+
+/* The provisional VM of this thread has served, or its thread is gone. */
+static void end_provisional(struct vms *s, pid_t tid, const char *comm, pid_t pid)
+{
+	struct inv_vm *vm = inventory_find(s->inv, tid, 0, "");
+	char name[64];
+
+	if (!vm)
+		return;
+	if (vm->nthread) {
+		if (pid > 0)
+			snprintf(name, sizeof(name), "%s:%d (gone)", comm, (int)pid);
+		else
+			snprintf(name, sizeof(name), "tid:%d (gone)", (int)tid);
+		inventory_set(&vm->name, name);
+	}
+	inventory_vm_gone(s->inv, vm);
+}
+
+static bool is_provisional(struct vms *s, pid_t tid)
+{
+	const struct inv_thread *t = inventory_thread(s->inv, tid);
+
+	return t && t->flags & INV_PROVISIONAL;
+}
+
+/* An event came from it, so it runs a vCPU, whatever else may be known of its process. */
+static void guess_from_event(struct vms *s, struct vmm *m, pid_t tid)
+{
+	struct proc_stat st;
+	struct inv_vm *vm;
+
+	if (m->nvm || vms_read_stat(s, m->pid, tid, &st))
+		return;
+	vm = vms_take_vm(s, m, "guess", -1, true);
+	if (!vm)
+		return;
+	vm->flags |= INV_GUESSED;
+	inventory_add_thread(s->inv, vm, m->pid, tid, st.start, ROLE_VCPU);
+	m->no_fds = true;
+}
+
+static void find_owner(struct vms *s, pid_t tid, pid_t pid, int64_t now)
+{
+	struct proc_stat st;
+	struct vms_proc *p;
+	struct vmm *m;
+
+	if (vms_read_stat(s, pid, 0, &st)) {
+		end_provisional(s, tid, "", 0);
+		return;
+	}
+	p = vms_procs_get(s, pid, now);
+	m = p ? vms_vmm_get(s, p, &st) : NULL;
+	if (!m)
+		return;
+	m->dirty = true;
+	if (vms_scan(s, m, LOOK_ALL) && !is_provisional(s, tid))
+		return;
+	/* vms_scan() may have dropped it, and with it the pointer. */
+	p = vms_procs_get(s, pid, now);
+	m = p ? vms_vmm_get(s, p, &st) : NULL;
+	if (!m)
+		return;
+	guess_from_event(s, m, tid);
+	if (m->nvm)
+		vms_scan(s, m, LOOK_ALL);
+	else
+		vms_drop(s, m);
+	if (is_provisional(s, tid))
+		end_provisional(s, tid, st.comm, pid);
+}
+
+static void resolve_one(struct vms *s, pid_t tid, int64_t now)
+{
+	pid_t pid;
+
+	s->unknown = inventory_thread(s->inv, tid);
+	if (is_provisional(s, tid)) {
+		pid = vms_tgid(s, tid);
+		if (pid > 0)
+			find_owner(s, tid, pid, now);
+		else
+			end_provisional(s, tid, "", 0);
+	}
+	s->unknown = NULL;
+	/* Its thread found its VM: the empty shell goes. */
+	if (!is_provisional(s, tid))
+		end_provisional(s, tid, "", 0);
+}
+
+int vms_resolve(void *state, int64_t now)
+{
+	struct vms *s = state;
+	pid_t tid;
+	bool listed = false;
+
+	while (s && (tid = inventory_take_unknown(s->inv))) {
+		if (!listed && is_provisional(s, tid)) {
+			vms_dirs_list(s);
+			vms_dirs_resolve(s, now, clock_mono_ns() + SLICE_NS);
+			listed = true;
+		}
+		resolve_one(s, tid, now);
+	}
+	return 0;
+}
+
+void vms_progress(void *state, unsigned *done, unsigned *all)
+{
+	const struct vms *s = state;
+
+	*done = *all = 0;
+	if (!s)
+		return;
+	if (s->dirs.usable) {
+		*all = (unsigned)s->dirs.n;
+		*done = (unsigned)(s->dirs.n - s->dirs.unresolved);
+	} else {
+		*all = (unsigned)s->procs.n;
+		*done = (unsigned)(s->procs.n - s->procs.unchecked);
+	}
+}
+
+const struct collector collector_vms = {
+	.name = "vms",
+	.what = "finds VMs, their vCPUs and threads: debugfs, /proc, libvirt's files",
+	.probe = vms_probe,
+	.open = vms_open,
+	.fd = vms_fd,
+	.ready = vms_ready,
+	.tick = vms_tick,
+	.close = vms_close,
+};

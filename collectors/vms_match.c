@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which thread runs which vCPU, and under which number it is shown, where debugfs does not
+ * say: by the threads' names, else by their guest time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "vms_identify.h"
+#include "vms_priv.h"
+
+struct candidate {
+	struct inv_thread *t;
+	int index; /* of its name, -1 none */
+};
+
+struct candidates {
+	struct candidate *c;
+	size_t n;
+};
+
+static int by_index(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return (x->t->tid > y->t->tid) - (x->t->tid < y->t->tid);
+}
+
+static bool has_guest_time(const struct vms *s, const struct inv_thread *t)
+{
+	struct proc_stat st;
+
+	return !vms_read_stat(s, t->pid, t->tid, &st) && st.gtime;
+}
+
+/* Threads with a vCPU's name or (named false) with guest time; sorted as vCPUs are. */
+static struct candidates collect(const struct vms *s, const struct inv_vm *vm, bool named)
+{
+	struct candidates l = {calloc(vm->nthread ? vm->nthread : 1, sizeof(*l.c)), 0};
+
+	for (struct inv_thread *t = vm->threads; l.c && t; t = t->next) {
+		int index = vms_vcpu_index(t->comm);
+
+		if (t->flags & INV_GONE || t->role == ROLE_HELPER)
+			continue;
+		if (named ? index >= 0 : t->role == ROLE_VCPU || has_guest_time(s, t))
+			l.c[l.n++] = (struct candidate){t, named ? index : -1};
+	}
+	if (l.n > 1)
+		qsort(l.c, l.n, sizeof(*l.c), by_index);
+	return l;
+}
+
+static bool is_open(const struct inv_vcpu *v)
+{
+	return !v->thread || v->thread->flags & INV_GONE;
+}
+
+/*
+ * As many named threads as vCPUs: in order, for KVM's ids have gaps and the VMM's numbers
+ * have none. Else only where the number is KVM's id itself.
+ */
+static void match_names(struct vms *s, struct inv_vm *vm, const struct candidates *l)
+{
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		struct inv_vcpu *v = vm->vcpu[i];
+		struct inv_thread *t = l->n == vm->nvcpu ? l->c[i].t : NULL;
+
+		for (size_t j = 0; l->n != vm->nvcpu && j < l->n && !t; j++)
+			if (l->c[j].index == v->kvm_id)
+				t = l->c[j].t;
+		if (t && is_open(v) && !t->nvcpus)
+			inventory_set_thread(s->inv, v, t);
+	}
+}
+
+static void match_guest_time(struct vms *s, struct inv_vm *vm, const struct candidates *l)
+{
+	if (l->n != vm->nvcpu)
+		return;
+	for (size_t i = 0; i < l->n; i++) {
+		if (!is_open(vm->vcpu[i]) || l->c[i].t->nvcpus)
+			continue;
+		inventory_set_thread(s->inv, vm->vcpu[i], l->c[i].t);
+		vm->vcpu[i]->flags |= INV_GUESSED;
+	}
+}
+
+static size_t nopen(const struct inv_vm *vm)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		n += is_open(vm->vcpu[i]);
+	return n;
+}
+
+static void set_index(struct vms *s, struct inv_vcpu *v, int index, bool guessed)
+{
+	if (v->index == index && v->index_guessed == guessed)
+		return;
+	v->index = index;
+	v->index_guessed = guessed;
+	inventory_touch(s->inv);
+}
+
+void vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
+{
+	struct candidates l;
+
+	/* With two VMs in a process a thread's name does not say of which it is. */
+	if (m->nvm == 1 && nopen(vm)) {
+		l = collect(s, vm, true);
+		if (l.n)
+			match_names(s, vm, &l);
+		free(l.c);
+	}
+	if (m->nvm == 1 && nopen(vm) && !s->dirs.usable) {
+		l = collect(s, vm, false);
+		match_guest_time(s, vm, &l);
+		free(l.c);
+	}
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		const struct inv_thread *t = vm->vcpu[i]->thread;
+		int index = t && t->nvcpus == 1 ? vms_vcpu_index(t->comm) : -1;
+
+		set_index(s, vm->vcpu[i], index < 0 ? (int)i : index, index < 0);
+	}
+}
+
+void vms_guess_vcpus(struct vms *s, struct vmm *m, struct inv_vm *vm)
+{
+	struct candidates l = collect(s, vm, true);
+
+	(void)m;
+	if (!l.n) {
+		free(l.c);
+		l = collect(s, vm, false);
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		struct inv_vcpu *v;
+
+		if (l.c[i].t->nvcpus)
+			continue;
+		v = inventory_add_vcpu(s->inv, vm, l.c[i].index >= 0 ? l.c[i].index : (int)i);
+		if (!v)
+			continue;
+		v->flags |= INV_GUESSED;
+		if (is_open(v))
+			inventory_set_thread(s->inv, v, l.c[i].t);
+	}
+	/* Where only threads tell, a vCPU without its thread was unplugged. */
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		if (is_open(vm->vcpu[i]))
+			inventory_vcpu_gone(s->inv, vm->vcpu[i]);
+	free(l.c);
+}
+
+bool vms_looks_like_vmm(const struct vms *s, pid_t pid)
+{
+	char path[64];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "proc/%d/task", (int)pid);
+	d = sysroot_opendir(s->root, path);
+	while (d && !found && (e = readdir(d))) {
+		struct proc_stat st;
+		int tid;
+
+		if (!procfs_parse_id(e->d_name, &tid) && !vms_read_stat(s, pid, tid, &st))
+			found = st.gtime || vms_vcpu_index(st.comm) >= 0;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What stands between this process and knowing every VM, in words. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "vms_priv.h"
+
+#define INIT_PID_NS "pid:[4026531836]"
+
+bool vms_is_debugfs(const struct sysroot *root)
+{
+	struct statfs sf;
+	int fd = sysroot_openat(root, "sys/kernel/debug", O_PATH | O_DIRECTORY);
+	bool is = fd >= 0;
+
+	if (fd < 0)
+		return false;
+	/* Anybody's FUSE mount could pose as it; a recorded tree is what it is. */
+	if (sysroot_is_live(root))
+		is = !fstatfs(fd, &sf) && sf.f_type == DEBUGFS_MAGIC;
+	close(fd);
+	return is;
+}
+
+bool vms_foreign_ns(const struct sysroot *root)
+{
+	char buf[64];
+
+	return sysroot_is_host(root) &&
+	       sysroot_readlinkf(root, buf, sizeof(buf), "proc/self/ns/pid") > 0 &&
+	       strcmp(buf, INIT_PID_NS) != 0;
+}
+
+static bool exists(const struct sysroot *root, const char *path)
+{
+	int fd = sysroot_openat(root, path, O_PATH);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void probe_kvm(const struct sysroot *root, struct probes *out)
+{
+	if (exists(root, "dev/kvm"))
+		probe_add(out, "KVM", SOURCE_OK, NULL, "works");
+	else if (exists(root, "sys/module/kvm"))
+		probe_add(out, "KVM", SOURCE_PARTIAL, NULL,
+			  "the module kvm is loaded, but there is no /dev/kvm here: VMs can be "
+			  "watched, the demo cannot start");
+	else
+		probe_add(out, "KVM", SOURCE_OFF, "modprobe kvm_intel || modprobe kvm_amd",
+			  "no /dev/kvm: KVM is not loaded, or switched off in the firmware");
+}
+
+/* "none [integrity] confidentiality" */
+static const char *lockdown(const struct sysroot *root)
+{
+	char buf[128];
+
+	if (sysroot_read(root, "sys/kernel/security/lockdown", buf, sizeof(buf)) <= 0)
+		return "none";
+	if (strstr(buf, "[confidentiality]"))
+		return "confidentiality";
+	return strstr(buf, "[integrity]") ? "integrity" : "none";
+}
+
+static void probe_debugfs(const struct sysroot *root, struct probes *out)
+{
+	const char *lock = lockdown(root);
+	int fd;
+
+	if (!vms_is_debugfs(root)) {
+		probe_add(out, "debugfs", SOURCE_OFF, "mount -t debugfs debugfs /sys/kernel/debug",
+			  "not mounted at /sys/kernel/debug: new VMs are seen later, and vCPU "
+			  "threads are known by their names only");
+		return;
+	}
+	fd = sysroot_openat(root, VMS_KVM_DIR, O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		close(fd);
+	if (fd == -EACCES || fd == -EPERM)
+		probe_add(out, "debugfs", SOURCE_OFF, "sudo kvmtop",
+			  "/sys/kernel/debug/kvm may not be read (%s)",
+			  geteuid() ? "not root" : "a security module");
+	else if (fd < 0)
+		probe_add(out, "debugfs", SOURCE_OFF, "modprobe kvm_intel || modprobe kvm_amd",
+			  "no folder kvm in /sys/kernel/debug: KVM is not loaded");
+	else if (!strcmp(lock, "confidentiality"))
+		probe_add(out, "debugfs", SOURCE_PARTIAL, NULL,
+			  "lockdown=confidentiality closes its files: vCPU threads are known by "
+			  "their names only");
+	else if (!strcmp(lock, "integrity"))
+		probe_add(out, "debugfs", SOURCE_OK, NULL,
+			  "works (lockdown=integrity closes KVM's own statistics, which are not "
+			  "needed)");
+	else
+		probe_add(out, "debugfs", SOURCE_OK, NULL, "works");
+}
+
+/* The mount options of /proc: "hidepid=2" or "hidepid=invisible". */
+static bool hides_pids(const struct sysroot *root)
+{
+	char buf[16384], *line, *save = NULL;
+
+	if (sysroot_read(root, "proc/self/mounts", buf, sizeof(buf)) < 0 && !buf[0])
+		return false;
+	for (line = strtok_r(buf, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		const char *opt = strstr(line, "hidepid=");
+
+		if (strstr(line, " /proc proc ") && opt)
+			return opt[8] != '0' && strncmp(opt + 8, "off", 3) != 0;
+	}
+	return false;
+}
+
+static void probe_proc(const struct sysroot *root, struct probes *out)
+{
+	char link[64];
+	ssize_t n;
+
+	if (!exists(root, "proc/1")) {
+		probe_add(out, "/proc", SOURCE_OFF,
+			  hides_pids(root) ? "sudo kvmtop" : "mount -t proc proc /proc",
+			  hides_pids(root) ? "mounted with hidepid: other users' processes do not "
+					     "show"
+					   : "no processes in it: not mounted?");
+		return;
+	}
+	n = sysroot_readlinkf(root, link, sizeof(link), "proc/1/exe");
+	if (sysroot_is_live(root) && (n == -EACCES || n == -EPERM))
+		probe_add(out, "/proc", SOURCE_PARTIAL, "sudo kvmtop",
+			  "other users' descriptors may not be read (no CAP_SYS_PTRACE): their "
+			  "VMs are guessed from guest time and thread names");
+	else
+		probe_add(out, "/proc", SOURCE_OK, NULL, "works");
+}
+
+void vms_probe(const struct collector_env *env, struct probes *out)
+{
+	probe_kvm(env->root, out);
+	probe_debugfs(env->root, out);
+	probe_proc(env->root, out);
+	if (vms_foreign_ns(env->root))
+		probe_add(out, "pid namespace", SOURCE_PARTIAL,
+			  "docker run --pid=host …, or bind the host's / and give --root",
+			  "this is a container's: VMs outside it do not show, and debugfs' and "
+			  "the events' thread numbers are not ours");
+	else
+		probe_add(out, "pid namespace", SOURCE_OK, NULL,
+			  sysroot_is_live(env->root) ? "works: the host's own"
+						     : "a recorded tree (fixture)");
+}
