@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "collector.h"
+#include "vms.h"
 
 const struct collector *const collectors[] = {
+	&collector_vms,
 	NULL,
 };
 
