@@ -41,10 +41,24 @@ done <"$list"
 echo "missing packages:$missing" >&2
 [ -z "$dry" ] || exit 1
 
+choose() { # the missing packages, of alternatives the first that apt knows
+	for package in $missing; do
+		chosen=${package%%|*}
+		for p in $(echo "$package" | tr '|' ' '); do
+			if apt-cache show "$p" >/dev/null 2>&1; then
+				chosen=$p
+				break
+			fi
+		done
+		echo "$chosen"
+	done
+}
+
 as_root=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || {
-		echo "not root and no sudo: as root, run: apt-get install$missing" >&2
+		# shellcheck disable=SC2046 # one line
+		echo "not root and no sudo: as root, run: apt-get install" $(choose) >&2
 		exit 1
 	}
 	as_root=sudo
@@ -52,24 +66,13 @@ if [ "$(id -u)" != 0 ]; then
 fi
 # A failed update is no reason to stop: the lists at hand may be enough.
 $as_root apt-get -qq update || echo "apt-get update failed, going on with the lists at hand" >&2
-pick=
-for package in $missing; do
-	chosen=${package%%|*}
-	for p in $(echo "$package" | tr '|' ' '); do
-		if apt-cache show "$p" >/dev/null 2>&1; then
-			chosen=$p
-			break
-		fi
-	done
-	pick="$pick $chosen"
-done
 # Somebody who waits at a terminal sees apt's progress; a log gets one line and the errors.
 quiet="-qq -o Dpkg::Use-Pty=0"
 if [ -t 1 ]; then
 	quiet=-q
 fi
-# shellcheck disable=SC2086 # words are wanted
-set -- env DEBIAN_FRONTEND=noninteractive apt-get $quiet install -y --no-install-recommends $pick
+# shellcheck disable=SC2086,SC2046 # words are wanted
+set -- env DEBIAN_FRONTEND=noninteractive apt-get $quiet install -y --no-install-recommends $(choose)
 if [ -t 1 ]; then
 	$as_root "$@"
 else
