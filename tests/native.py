@@ -242,6 +242,10 @@ class Kvmtop:
     def end(self):
         """SIGTERM; reads what is left; all records."""
         self.p.send_signal(signal.SIGTERM)
+        return self.rest()
+
+    def rest(self):
+        """The records until it ends by itself (-n); all records."""
         while self.next() is not None:
             pass
         self.status = self.p.wait(20)
