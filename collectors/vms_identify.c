@@ -240,6 +240,7 @@ static const struct vmm_row vmm_rows[] = {
 	{"muvm", true, "libkrun", identify_named},
 	{"VBoxHeadless", true, "virtualbox", identify_named},
 	{"openvmm", true, "openvmm", identify_named},
+	{"kvmtop-demo", true, "kvmtop-demo", identify_qemu}, /* src/demo.c */
 };
 
 static const struct vmm_row *row_of(const char *program)
