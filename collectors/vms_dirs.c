@@ -26,6 +26,15 @@ pid_t vms_tgid(const struct vms *s, pid_t tid)
 	return p ? (pid_t)strtol(p + 6, NULL, 10) : -ESRCH;
 }
 
+/* Longer names were refused before. */
+static void set_name(struct kvm_dir *k, const char *name)
+{
+	size_t n = strnlen(name, sizeof(k->name) - 1);
+
+	memcpy(k->name, name, n);
+	k->name[n] = '\0';
+}
+
 static int by_name(const void *a, const void *b)
 {
 	const struct kvm_dir *x = a, *y = b;
@@ -37,7 +46,7 @@ static struct kvm_dir *find_dir(struct vms_dirs *l, size_t n, const char *name)
 {
 	struct kvm_dir key;
 
-	snprintf(key.name, sizeof(key.name), "%s", name);
+	set_name(&key, name);
 	return n ? bsearch(&key, l->d, n, sizeof(*l->d), by_name) : NULL;
 }
 
@@ -53,7 +62,7 @@ static int add_dir(struct vms_dirs *l, const char *name, pid_t id, int fd)
 		l->room = room;
 	}
 	l->d[l->n] = (struct kvm_dir){.id = id, .fd = fd, .seen = true};
-	snprintf(l->d[l->n++].name, sizeof(l->d->name), "%s", name);
+	set_name(&l->d[l->n++], name);
 	return 0;
 }
 

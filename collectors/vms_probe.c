@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -119,12 +120,21 @@ static bool hides_pids(const struct sysroot *root)
 	return false;
 }
 
+/* Reading another user's descriptors takes CAP_SYS_PTRACE, bit 19. */
+static bool may_ptrace(const struct sysroot *root)
+{
+	char buf[4096];
+	const char *p;
+
+	if (sysroot_read(root, "proc/self/status", buf, sizeof(buf)) < 0 && !buf[0])
+		return true;
+	p = strstr(buf, "\nCapEff:");
+	return !p || strtoull(p + 8, NULL, 16) & (1ull << 19);
+}
+
 static void probe_proc(const struct sysroot *root, struct probes *out)
 {
-	char link[64];
-	ssize_t n;
-
-	if (!exists(root, "proc/1")) {
+	if (!exists(root, "proc/1") && sysroot_is_live(root)) {
 		probe_add(out, "/proc", SOURCE_OFF,
 			  hides_pids(root) ? "sudo kvmtop" : "mount -t proc proc /proc",
 			  hides_pids(root) ? "mounted with hidepid: other users' processes do not "
@@ -132,8 +142,7 @@ static void probe_proc(const struct sysroot *root, struct probes *out)
 					   : "no processes in it: not mounted?");
 		return;
 	}
-	n = sysroot_readlinkf(root, link, sizeof(link), "proc/1/exe");
-	if (sysroot_is_live(root) && (n == -EACCES || n == -EPERM))
+	if (sysroot_is_live(root) && !may_ptrace(root))
 		probe_add(out, "/proc", SOURCE_PARTIAL, "sudo kvmtop",
 			  "other users' descriptors may not be read (no CAP_SYS_PTRACE): their "
 			  "VMs are guessed from guest time and thread names");

@@ -80,6 +80,7 @@ struct vmm *vms_vmm_get(struct vms *s, struct vms_proc *p, const struct proc_sta
 {
 	if (p->vmm && p->vmm->start != st->start)
 		vms_drop(s, p->vmm);
+	p->start = st->start;
 	if (!p->vmm)
 		p->vmm = new_vmm(s, p->pid, st);
 	return p->vmm;
