@@ -31,6 +31,7 @@ enum field_unit {
 	UNIT_RATE, /* per second */
 	UNIT_NS, /* nanoseconds; on screen ns/us/ms/s */
 	UNIT_KB,
+	UNIT_RATIO, /* a plain number with decimals */
 };
 
 enum field_flag {
@@ -72,6 +73,9 @@ const struct field_list *field_list(enum field_table t);
 const struct field *field_find(enum field_table t, const char *name);
 /* First row and count of a table in a snapshot. TABLE_HOST: one row, &s->host. */
 const void *field_rows(const struct snapshot *s, enum field_table t, size_t *n);
+
+/* "vmexit", "mmio", …: the kinds as --event, JSON and CSV name them. */
+const char *field_kind_name(enum kvm_kind kind);
 
 /*
  * The one comparator: <0, 0, >0 for ascending order by f. Values that are not known sort

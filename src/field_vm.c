@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fields of VMs and vCPUs. Most are the same figure at both levels and are defined once; where
+ * the VM's is a sum or a mean over its vCPUs, its own sentence says so.
+ */
+#include "field_tables.h"
+
+/* --- getters that both levels have --- */
+
+static struct cell steal_cell(const struct snap_use *u)
+{
+	return (struct cell){.v = u->steal, .mark = u->own_quota ? 'q' : 0};
+}
+
+static struct cell quality_cell(uint8_t quality)
+{
+	if (quality & SNAP_QUALITY_GONE)
+		return (struct cell){.text = "gone"};
+	if (quality & SNAP_QUALITY_PROVISIONAL)
+		return (struct cell){.text = "provisional"};
+	return (struct cell){.text = quality & SNAP_QUALITY_GUESSED ? "guessed" : ""};
+}
+
+/* clang-format off */
+#define GETTERS(p, type)						\
+	GET_VALUE(p##_cpu, type, use.cpu)				\
+	GET_VALUE(p##_guest, type, use.guest)				\
+	GET_VALUE(p##_usr, type, use.usr)				\
+	GET_VALUE(p##_sys, type, use.sys)				\
+	GET_VALUE(p##_throt, type, use.throt)				\
+	GET_VALUE(p##_wait, type, use.wait)				\
+	GET_VALUE(p##_demand, type, use.demand)				\
+	GET_VALUE(p##_csw, type, use.csw)				\
+	GET_VALUE(p##_mig, type, use.mig)				\
+	GET_VALUE(p##_majflt, type, use.majflt)				\
+	GET_VALUE(p##_blk, type, use.blk)				\
+	GET_VALUE(p##_exits, type, ex.rate)				\
+	GET_VALUE(p##_exit, type, ex.pct)				\
+	GET_VALUE(p##_p50, type, ex.p50)				\
+	GET_VALUE(p##_p99, type, ex.p99)				\
+	GET_VALUE(p##_max, type, ex.max)				\
+	GET_TEXT(p##_top, type, ex.top)					\
+	GET_VALUE(p##_top_pct, type, ex.top_pct)			\
+	GET_TEXT(p##_open, type, ex.open)				\
+	GET_VALUE(p##_open_ns, type, ex.open_ns)			\
+	GET_COUNT(p##_lost, type, ex.lost)				\
+	static struct cell p##_steal(const struct snapshot *s, const void *row, bool total) \
+	{								\
+		(void)s;						\
+		(void)total;						\
+		return steal_cell(&((const type *)row)->use);		\
+	}								\
+	static struct cell p##_quality(const struct snapshot *s, const void *row, bool total) \
+	{								\
+		(void)s;						\
+		(void)total;						\
+		return quality_cell(((const type *)row)->quality);	\
+	}
+
+GETTERS(vm, struct snap_vm)
+GETTERS(vcpu, struct snap_vcpu)
+
+#define H_GUEST "CPU time in guest mode: %CPU x guest ticks / (user + system ticks)"
+#define H_SYS "CPU time in the host's kernel on its behalf: %CPU x system ticks / (user + system ticks)"
+#define H_USR "CPU time in the VMM's user space: %CPU - %GUEST - %SYS"
+#define H_THROT "time held back by its own CPU quota, of the interval: 100 x throttled time / interval"
+#define H_WAIT "competition for the CPU: %STEAL - %THROT, not below 0"
+#define H_DEMAND "what it would use on a free CPU: %CPU + %STEAL"
+#define H_CSW "times scheduled in, a second"
+#define H_MIG "moves to another pCPU between two readings, a second"
+#define H_MAJFLT "page faults that waited for a disk, a second"
+#define H_BLK "time that waited for block I/O, of the interval"
+#define H_EXITS "exits from guest mode a second; where the kernel fires no kvm_exit, all KVM events that are collected"
+#define H_P50 "median time from exit to entry, idle exits left out"
+#define H_P99 "99% of the exits took no longer, idle exits left out"
+#define H_MAX "the longest exit that ended in the interval, idle exits left out"
+#define H_TOP "the reason that took most exit time, idle exits left out (most events where nothing is timed)"
+#define H_TOP_PCT "its share of the exit time that is not idle"
+#define H_OPEN "the exit that is still open at the end of the interval"
+#define H_OPEN_NS "how long the open exit has lasted"
+#define H_LOST "events that the kernel dropped and that may have been of this row"
+#define H_QUALITY "how sure it is: guessed (found without the rights to be sure), provisional (seen by events only), gone (ended in the interval), else empty"
+
+/* CPU and exit columns, the same ids, titles and thresholds at both levels. */
+#define USE_FIELDS(p, cpu_help, steal_help)				\
+	{"cpu_pct", "%CPU", cpu_help, UNIT_PCT, 6, 0, 0, 0, p##_cpu},	\
+	{"guest_pct", "%GUEST", H_GUEST, UNIT_PCT, 6, 0, 0, 0, p##_guest}, \
+	{"usr_pct", "%USR", H_USR, UNIT_PCT, 5, 0, 0, 0, p##_usr},	\
+	{"sys_pct", "%SYS", H_SYS, UNIT_PCT, 5, 0, 0, 0, p##_sys},	\
+	{"steal_pct", "%STEAL", steal_help, UNIT_PCT, 6, 0, 5, 10, p##_steal}, \
+	{"throt_pct", "%THROT", H_THROT, UNIT_PCT, 6, 0, 5, 10, p##_throt}, \
+	{"wait_pct", "%WAIT", H_WAIT, UNIT_PCT, 6, 0, 5, 10, p##_wait},	\
+	{"demand_pct", "%DEMAND", H_DEMAND, UNIT_PCT, 7, 0, 0, 0, p##_demand}, \
+	{"csw_per_s", "CSW/s", H_CSW, UNIT_RATE, 6, 0, 0, 0, p##_csw},	\
+	{"mig_per_s", "MIG/s", H_MIG, UNIT_RATE, 5, 0, 0, 0, p##_mig},	\
+	{"majflt_per_s", "MAJFLT/s", H_MAJFLT, UNIT_RATE, 8, 0, 0, 0, p##_majflt}, \
+	{"blk_pct", "%BLK", H_BLK, UNIT_PCT, 5, 0, 0, 0, p##_blk}
+#define EXIT_FIELDS(p, pct_help)					\
+	{"exits_per_s", "EXIT/s", H_EXITS, UNIT_RATE, 6, 0, 0, 0, p##_exits}, \
+	{"exit_pct", "%EXIT", pct_help, UNIT_PCT, 5, 0, 20, 50, p##_exit}, \
+	{"p50_ns", "p50", H_P50, UNIT_NS, 6, 0, 0, 0, p##_p50},		\
+	{"p99_ns", "p99", H_P99, UNIT_NS, 6, 0, 0, 0, p##_p99},		\
+	{"max_ns", "MAX", H_MAX, UNIT_NS, 6, 0, 0, 0, p##_max},		\
+	{"top_exit", "TOP EXIT", H_TOP, UNIT_TEXT, 18, FIELD_SORT_UP, 0, 0, p##_top}, \
+	{"top_exit_pct", "%TOP", H_TOP_PCT, UNIT_PCT, 5, 0, 0, 0, p##_top_pct}, \
+	{"open_exit", "IN EXIT", H_OPEN, UNIT_TEXT, 16, FIELD_SORT_UP, 0, 0, p##_open}, \
+	{"open_ns", "OPEN", H_OPEN_NS, UNIT_NS, 6, 0, 1e9, 5e9, p##_open_ns}, \
+	{"lost", "LOST", H_LOST, UNIT_COUNT, 6, 0, 1, 1, p##_lost},	\
+	{"quality", "QUALITY", H_QUALITY, UNIT_TEXT, 11, FIELD_SORT_UP, 0, 0, p##_quality}
+
+/* --- VM --- */
+
+GET_TEXT(vm_name, struct snap_vm, name)
+GET_TEXT(vm_id, struct snap_vm, vm_id)
+GET_TEXT(vm_uuid, struct snap_vm, uuid)
+GET_TEXT(vm_title, struct snap_vm, title)
+GET_TEXT(vm_vmm, struct snap_vm, vmm)
+GET_TEXT(vm_cgroup, struct snap_vm, cgroup)
+GET_COUNT(vm_pid, struct snap_vm, pid)
+GET_COUNT(vm_nvcpu, struct snap_vm, nvcpu)
+GET_COUNT(vm_nthread, struct snap_vm, nthread)
+GET_VALUE(vm_vcpu_pct, struct snap_vm, vcpu_pct)
+GET_VALUE(vm_io_pct, struct snap_vm, io_pct)
+GET_ID(vm_steal_vcpu, struct snap_vm, steal_max_vcpu)
+GET_TEXT(vm_steal_source, struct snap_vm, steal_source)
+GET_TEXT(vm_why, struct snap_vm, why_text)
+
+static struct cell vm_steal_max(const struct snapshot *s, const void *row, bool total)
+{
+	const struct snap_vm *vm = row;
+
+	(void)s;
+	(void)total;
+	return (struct cell){.v = vm->steal_max, .mark = vm->use.own_quota ? 'q' : 0};
+}
+
+static struct cell vm_quota(const struct snapshot *s, const void *row, bool total)
+{
+	const struct snap_vm *vm = row;
+
+	(void)s;
+	(void)total;
+	if (!vm->quota_us || !vm->period_us)
+		return (struct cell){.v = value_pending()};
+	return (struct cell){.v = value_known(100.0 * (double)vm->quota_us / (double)vm->period_us)};
+}
+
+static const struct field vm_fields[] = {
+	{"name", "VM", "name of the VM; where none is found comm:pid", UNIT_TEXT, 12,
+	 FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_name},
+	{"vm_id", "VM ID", "its UUID, else process id and start time: the same after a restart of kvmtop",
+	 UNIT_TEXT, 20, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_id},
+	{"uuid", "UUID", "the UUID on the VMM's command line or in libvirt's XML", UNIT_TEXT, 36,
+	 FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_uuid},
+	{"title", "TITLE", "libvirt's title or nova's name", UNIT_TEXT, 20,
+	 FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_title},
+	{"pid", "PID", "process id of the VMM", UNIT_NUMBER, 7, FIELD_SORT_UP, 0, 0, vm_pid},
+	{"vmm", "VMM", "the VMM that runs it: qemu, firecracker, cloud-hypervisor, crosvm, kvmtool, else the process's name",
+	 UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_vmm},
+	{"nvcpu", "vCPU", "number of vCPUs", UNIT_NUMBER, 4, 0, 0, 0, vm_nvcpu},
+	{"nthread", "THREADS", "number of threads that work for the VM, kernel helpers too", UNIT_NUMBER, 7, 0,
+	 0, 0, vm_nthread},
+	USE_FIELDS(vm,
+		   "CPU time of all its threads and kernel helpers, in percent of one CPU: 100 x run time / interval",
+		   "time its vCPUs were ready to run and did not: 100 x run delay (with the wait in progress) / interval, mean over the vCPUs; q: at least half of it is its own CPU quota"),
+	{"vcpu_pct", "%vCPU", "the vCPU threads' part of %CPU", UNIT_PCT, 6, 0, 0, 0, vm_vcpu_pct},
+	{"io_pct", "%IO", "the other threads' and kernel helpers' part of %CPU", UNIT_PCT, 6, 0, 0, 0, vm_io_pct},
+	{"steal_max_pct", "MAX@v", "%STEAL of its worst vCPU", UNIT_PCT, 7, 0, 5, 10, vm_steal_max},
+	{"steal_max_vcpu", "@v", "the number of that vCPU", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, vm_steal_vcpu},
+	{"steal_source", "STEAL SRC",
+	 "where %STEAL comes from: gstime (what the guest itself is told) or rundelay (the host's scheduler)",
+	 UNIT_TEXT, 9, FIELD_SORT_UP, 0, 0, vm_steal_source},
+	{"quota_pct", "QUOTA", "its tightest CPU quota in percent of one CPU: 100 x quota / period", UNIT_PCT, 6, 0,
+	 0, 0, vm_quota},
+	{"why", "WHY", "the largest of steal, quota, exits and symbol against its threshold; empty: none is over it",
+	 UNIT_TEXT, 14, FIELD_SORT_UP, 0, 0, vm_why},
+	EXIT_FIELDS(vm,
+		    "100 x time from exit to entry, idle exits left out / (interval x vCPUs); it contains time off the CPU and may overlap %STEAL"),
+	{"cgroup", "CGROUP", "its control group", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_cgroup},
+};
+
+const struct field_list field_list_vm = FIELD_LIST("vm", vm_fields, struct snap_vm);
+
+/* --- vCPU --- */
+
+GET_ID(vcpu_kvm_id, struct snap_vcpu, kvm_id)
+GET_ID(vcpu_cpu_now, struct snap_vcpu, cpu)
+GET_TEXT(vcpu_comm, struct snap_vcpu, comm)
+GET_TEXT(vcpu_pin, struct snap_vcpu, pin)
+GET_TEXT(vcpu_node, struct snap_vcpu, node)
+/* clang-format on */
+
+static struct cell vcpu_vm(const struct snapshot *s, const void *row, bool total)
+{
+	(void)total;
+	return (struct cell){.text = field_vm_name(s, ((const struct snap_vcpu *)row)->vm)};
+}
+
+static struct cell vcpu_index(const struct snapshot *s, const void *row, bool total)
+{
+	const struct snap_vcpu *v = row;
+
+	(void)s;
+	(void)total;
+	return (struct cell){.v = value_known(v->index), .mark = v->index_guessed ? '~' : 0};
+}
+
+static struct cell vcpu_tid(const struct snapshot *s, const void *row, bool total)
+{
+	pid_t tid = ((const struct snap_vcpu *)row)->tid;
+
+	(void)s;
+	(void)total;
+	return (struct cell){.v = tid > 0 ? value_known(tid) : value_pending()};
+}
+
+static struct cell vcpu_state(const struct snapshot *s, const void *row, bool total)
+{
+	(void)s;
+	(void)total;
+	return (struct cell){.text = field_state_text(((const struct snap_vcpu *)row)->state)};
+}
+
+/* clang-format off */
+static const struct field vcpu_fields[] = {
+	{"vm", "VM", "name of its VM", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vcpu_vm},
+	{"vcpu", "vCPU", "the VMM's number of the vCPU; ~: guessed from the order of KVM's ids", UNIT_NUMBER, 4,
+	 FIELD_SORT_UP, 0, 0, vcpu_index},
+	{"kvm_id", "KVM ID", "KVM's own id of the vCPU; on x86 the APIC id, with gaps", UNIT_NUMBER, 6,
+	 FIELD_SORT_UP, 0, 0, vcpu_kvm_id},
+	{"tid", "TID", "the thread that runs it now", UNIT_NUMBER, 7, FIELD_SORT_UP, 0, 0, vcpu_tid},
+	{"comm", "THREAD", "that thread's name", UNIT_TEXT, 15, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vcpu_comm},
+	{"state", "S", "that thread's state: R runs or wants to, S sleeps, D waits for a disk, T stopped", UNIT_TEXT,
+	 1, FIELD_SORT_UP, 0, 0, vcpu_state},
+	{"cpu", "CPU", "the pCPU that it ran on last", UNIT_NUMBER, 3, FIELD_SORT_UP, 0, 0, vcpu_cpu_now},
+	{"pin", "PIN", "the pCPUs that it may run on", UNIT_TEXT, 6, FIELD_SORT_UP, 0, 0, vcpu_pin},
+	{"node", "NODE", "its NUMA node; 1!0: it runs on node 1, most of its memory is on node 0", UNIT_TEXT, 4,
+	 FIELD_SORT_UP, 0, 0, vcpu_node},
+	USE_FIELDS(vcpu, "CPU time of its thread, in percent of one CPU: 100 x run time / interval",
+		   "time it was ready to run and did not: 100 x run delay (with the wait in progress) / interval; q: at least half of it is its own CPU quota"),
+	EXIT_FIELDS(vcpu,
+		    "100 x time from exit to entry, idle exits left out / interval; it contains time off the CPU and may overlap %STEAL"),
+};
+/* clang-format on */
+
+const struct field_list field_list_vcpu = FIELD_LIST("vcpu", vcpu_fields, struct snap_vcpu);
