@@ -168,7 +168,7 @@ static void refresh_vmm(struct vms *s, struct vmm *m)
 		vms_scan(s, m, LOOK_ALL);
 	else if (periodic || (m->waiting && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_VCPUS);
-	else if (n != m->nthreads || m->scans < 2)
+	else if (n != m->nthreads || m->young)
 		vms_scan(s, m, LOOK_THREADS);
 }
 

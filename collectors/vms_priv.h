@@ -44,6 +44,7 @@ struct vmm {
 	uint32_t stamp; /* of the task list read last */
 	bool dirty; /* look again at once */
 	bool no_fds; /* /proc/<pid>/fd may not be read */
+	bool young; /* has a thread that was read for the first time just now */
 	bool waiting; /* a vCPU has not run yet: its thread comes later */
 	struct stat xml; /* of libvirt's file, as read last */
 	struct libvirt_domain domain; /* what it said */

@@ -378,6 +378,8 @@ static void see_task(struct vms *s, struct vmm *m, pid_t tid)
 	if (!t)
 		return;
 	thread_mark(t, m->stamp, (known ? reads : 0) + 1);
+	/* Its name may come a moment after its birth; at the first look at a host they are old. */
+	m->young = m->young || (!known && s->tick);
 	set_comm(s, t, st.comm);
 }
 
@@ -393,6 +395,7 @@ int vms_scan_tasks(struct vms *s, struct vmm *m)
 	if (!d)
 		return -errno;
 	m->stamp = ++s->stamp;
+	m->young = false;
 	while ((e = readdir(d))) {
 		int tid;
 

@@ -208,7 +208,18 @@ DIR *sysroot_opendir(const struct sysroot *r, const char *path)
 	return d;
 }
 
-ssize_t fd_read_all(int fd, char *buf, size_t size)
+/* From the position `at`, or on from where it stands when that is negative. */
+static ssize_t read_some(int fd, char *buf, size_t size, off_t at)
+{
+	ssize_t n;
+
+	do {
+		n = at < 0 ? read(fd, buf, size) : pread(fd, buf, size, at);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t read_all(int fd, char *buf, size_t size, bool held)
 {
 	size_t len = 0;
 
@@ -217,12 +228,12 @@ ssize_t fd_read_all(int fd, char *buf, size_t size)
 	buf[0] = '\0';
 	/* The last byte is read too: when it comes, there was more than fits. */
 	while (len < size) {
-		ssize_t n = pread(fd, buf + len, size - len, (off_t)len);
+		ssize_t n = read_some(fd, buf + len, size - len, held ? (off_t)len : -1);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
+		if (n < 0) {
+			buf[len] = '\0';
+			return n;
+		}
 		if (!n)
 			break;
 		len += (size_t)n;
@@ -233,6 +244,11 @@ ssize_t fd_read_all(int fd, char *buf, size_t size)
 	}
 	buf[len] = '\0';
 	return (ssize_t)len;
+}
+
+ssize_t fd_read_all(int fd, char *buf, size_t size)
+{
+	return read_all(fd, buf, size, true);
 }
 
 ssize_t sysroot_read(const struct sysroot *r, const char *path, char *buf, size_t size)
@@ -246,7 +262,8 @@ ssize_t sysroot_read(const struct sysroot *r, const char *path, char *buf, size_
 			buf[0] = '\0';
 		return fd;
 	}
-	n = fd_read_all(fd, buf, size);
+	/* Not pread: many files of debugfs (vcpu<N>/pid) have no positions. */
+	n = read_all(fd, buf, size, false);
 	close(fd);
 	return n;
 }
