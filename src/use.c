@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CPU and steal of threads and VMs (use.h).
+ *
+ * The kernel adds run delay only when a thread gets the CPU, so a starved vCPU reads 0 for
+ * seconds and then one lump. The wait in progress is therefore kept here: where a thread was
+ * runnable all the time, all that it did not run it waited, and the lump that comes later
+ * takes what was shown already away again.
+ */
+#include "use.h"
+
+#include <string.h>
+
+#include "clock.h"
+
+/* sum_exec_runtime of a running thread is brought up to date by the tick: at most 10 ms (HZ 100).
+ */
+#define TICK_LAG (10 * NS_PER_MS)
+#define TICK_WINDOW NS_PER_S
+
+static double pct(double part, int64_t whole)
+{
+	return 100.0 * part / (double)whole;
+}
+
+static bool backwards(const struct thread_reading *a, const struct thread_reading *b)
+{
+	if (b->time <= a->time || b->utime < a->utime || b->stime < a->stime ||
+	    (a->has_gtime && b->has_gtime && b->gtime < a->gtime))
+		return true;
+	return a->has_sched && b->has_sched &&
+	       (b->run_ns < a->run_ns || b->delay_ns < a->delay_ns || b->nr_sched < a->nr_sched);
+}
+
+static void set_pending(struct snap_use *u)
+{
+	memset(u, 0, sizeof(*u)); /* VALUE_PENDING is 0 */
+}
+
+static struct use_ticks ticks_of(const struct thread_reading *r)
+{
+	return (struct use_ticks){r->time, r->utime, r->stime, r->gtime, r->gstime};
+}
+
+static void baseline(struct use_state *u, const struct thread_reading *r)
+{
+	u->seen = true;
+	u->last = *r;
+	u->base = u->mid = ticks_of(r);
+	u->wait_ns = 0;
+	u->shares_known = false;
+	set_pending(&u->use);
+}
+
+/* The window's far end: a second or more back wherever readings reach that far. */
+static void move_window(struct use_state *u, int64_t now)
+{
+	if (now - u->mid.time < TICK_WINDOW)
+		return;
+	u->base = u->mid;
+}
+
+static void find_shares(struct use_state *u, const struct thread_reading *r)
+{
+	uint64_t user, sys, guest;
+
+	move_window(u, r->time);
+	user = r->utime - u->base.utime;
+	sys = r->stime - u->base.stime;
+	guest = r->has_gtime ? r->gtime - u->base.gtime : 0;
+	if (user + sys) {
+		double all = (double)(user + sys);
+
+		u->guest_share = guest < user ? (double)guest / all : (double)user / all;
+		u->sys_share = (double)sys / all;
+		u->shares_known = true;
+		u->shares_partial = r->time - u->base.time < TICK_WINDOW - 50 * NS_PER_MS;
+	}
+	if (r->time - u->mid.time >= TICK_WINDOW)
+		u->mid = ticks_of(r);
+}
+
+static void cpu_figures(struct use_state *u, const struct thread_reading *r, long hz)
+{
+	const struct thread_reading *a = &u->last;
+	int64_t dt = r->time - a->time;
+	double cpu;
+
+	if (a->has_sched && r->has_sched)
+		cpu = pct((double)(r->run_ns - a->run_ns), dt);
+	else
+		cpu = pct((double)(r->utime + r->stime - a->utime - a->stime) * 1e9 / (double)hz,
+			  dt);
+	find_shares(u, r);
+	u->use.cpu = value_known(cpu);
+	if (cpu <= 0) {
+		u->use.guest = u->use.sys = u->use.usr = value_known(0);
+	} else if (!u->shares_known) {
+		/* Less than a tick of work: too little to say what it was. */
+		u->use.guest = u->use.sys = u->use.usr = value_pending();
+	} else {
+		double guest = cpu * u->guest_share, sys = cpu * u->sys_share;
+		enum value_state st = u->shares_partial ? VALUE_PARTIAL : VALUE_KNOWN;
+
+		u->use.guest = (struct value){.v = guest, .state = (uint8_t)st};
+		u->use.sys = (struct value){.v = sys, .state = (uint8_t)st};
+		u->use.usr = (struct value){.v = cpu - guest - sys > 0 ? cpu - guest - sys : 0,
+					    .state = (uint8_t)st};
+	}
+	if (!r->has_gtime)
+		u->use.guest = value_na(WHY_NO_SOURCE);
+}
+
+/* Runnable from one reading to the next, as far as can be known without tracing. */
+static bool never_slept(const struct thread_reading *a, const struct thread_reading *b)
+{
+	if (a->state != 'R' || b->state != 'R')
+		return false;
+	if (a->has_vol && b->has_vol)
+		return a->vol == b->vol;
+	return a->nr_sched == b->nr_sched;
+}
+
+/* The new wait in progress, ns. */
+static int64_t wait_now(const struct use_state *u, const struct thread_reading *r, int64_t dt,
+			int64_t run, int64_t delay)
+{
+	int64_t w;
+
+	if (!never_slept(&u->last, r))
+		return 0; /* what it waits since it woke comes with the kernel's lump */
+	w = u->wait_ns + (dt - run) - delay;
+	return w > TICK_LAG ? w : 0;
+}
+
+static void steal_rundelay(struct use_state *u, const struct thread_reading *r)
+{
+	const struct thread_reading *a = &u->last;
+	int64_t dt = r->time - a->time;
+	int64_t run = (int64_t)(r->run_ns - a->run_ns),
+		delay = (int64_t)(r->delay_ns - a->delay_ns);
+	int64_t w1 = wait_now(u, r, dt, run, delay);
+	double steal = pct((double)(delay + w1 - u->wait_ns), dt), most = 100 - u->use.cpu.v;
+
+	u->wait_ns = w1;
+	steal = steal > most ? most : steal;
+	u->use.steal = value_known(steal > 0 ? steal : 0);
+}
+
+static void steal_figures(struct use_state *u, const struct thread_reading *r, long hz)
+{
+	if (r->has_gstime && u->last.has_gstime && r->gstime >= u->base.gstime) {
+		double ns = (double)(r->gstime - u->base.gstime) * 1e9 / (double)hz;
+		int64_t dt = r->time - u->base.time;
+
+		u->use.steal = dt > 0 ? value_known(pct(ns, dt)) : value_pending();
+	} else if (r->has_sched && u->last.has_sched) {
+		steal_rundelay(u, r);
+	} else {
+		u->use.steal = r->has_sched ? value_pending() : value_na(WHY_NO_SCHEDSTAT);
+	}
+	u->use.demand =
+		value_has(u->use.steal) ? value_known(u->use.cpu.v + u->use.steal.v) : u->use.steal;
+}
+
+static void rate_figures(struct use_state *u, const struct thread_reading *r, long hz)
+{
+	const struct thread_reading *a = &u->last;
+	double s = (double)(r->time - a->time) / 1e9;
+	bool moved = r->cpu >= 0 && a->cpu >= 0 && r->cpu != a->cpu;
+
+	u->use.mig = r->cpu >= 0 && a->cpu >= 0 ? value_known(moved / s) : value_pending();
+	if (a->has_sched && r->has_sched)
+		u->use.csw = value_known((double)(r->nr_sched - a->nr_sched) / s);
+	else
+		u->use.csw = value_na(WHY_NO_SCHEDSTAT);
+	u->use.majflt = r->majflt >= a->majflt ? value_known((double)(r->majflt - a->majflt) / s)
+					       : value_pending();
+	u->use.blk = r->blkio_ticks >= a->blkio_ticks
+			     ? value_known(100.0 * (double)(r->blkio_ticks - a->blkio_ticks) /
+					   (double)hz / s)
+			     : value_pending();
+}
+
+void use_reading(struct use_state *u, const struct thread_reading *r, long clk_tck)
+{
+	if (!u->seen || backwards(&u->last, r)) {
+		baseline(u, r);
+		return;
+	}
+	cpu_figures(u, r, clk_tck);
+	steal_figures(u, r, clk_tck);
+	rate_figures(u, r, clk_tck);
+	u->last = *r;
+}
+
+void use_quota_reading(struct use_quota *q, const struct quota_reading *r)
+{
+	int64_t dt = r->time - q->time;
+
+	q->quota_us = r->quota_us;
+	q->period_us = r->period_us;
+	if (!r->has) {
+		q->throt = value_na(WHY_NO_CGROUP);
+		q->seen = false;
+		return;
+	}
+	if (!q->seen || dt <= 0 || r->throttled_ns < q->throttled_ns) {
+		q->throt = value_pending();
+	} else {
+		double p = pct((double)(r->throttled_ns - q->throttled_ns), dt);
+
+		q->throt = value_known(p / (r->shared_by > 1 ? r->shared_by : 1));
+	}
+	q->seen = true;
+	q->time = r->time;
+	q->throttled_ns = r->throttled_ns;
+}
+
+void use_result(const struct use_state *u, const struct use_quota *quota, struct snap_use *out)
+{
+	struct value throt = quota ? quota->throt : value_na(WHY_NO_CGROUP);
+
+	*out = u->use;
+	if (!u->seen)
+		set_pending(out);
+	if (!value_has(out->steal)) {
+		out->throt = throt;
+		out->wait = out->steal;
+		return;
+	}
+	/* The two are read at different moments: no more was throttled than not run. */
+	if (value_has(throt) && throt.v > 100)
+		throt.v = 100;
+	out->throt = throt;
+	if (value_has(throt)) {
+		double wait = out->steal.v - throt.v;
+
+		out->wait = (struct value){.v = wait > 0 ? wait : 0, .state = out->steal.state};
+		out->own_quota = throt.v > 0 && throt.v >= out->steal.v / 2;
+	} else {
+		out->wait = out->steal; /* no quota is known of: all of it is competition */
+	}
+}
+
+/* ---- sums ---- */
+
+static const struct {
+	unsigned short offset;
+	bool mean; /* over the vCPUs; else the sum over all threads */
+} parts[] = {
+	{offsetof(struct snap_use, cpu), false},    {offsetof(struct snap_use, guest), false},
+	{offsetof(struct snap_use, usr), false},    {offsetof(struct snap_use, sys), false},
+	{offsetof(struct snap_use, steal), true},   {offsetof(struct snap_use, throt), true},
+	{offsetof(struct snap_use, wait), true},    {offsetof(struct snap_use, demand), true},
+	{offsetof(struct snap_use, csw), false},    {offsetof(struct snap_use, mig), false},
+	{offsetof(struct snap_use, majflt), false}, {offsetof(struct snap_use, blk), false},
+};
+#define NPARTS (sizeof(parts) / sizeof(parts[0]))
+
+void use_sum_add(struct use_sum *s, const struct snap_use *u, bool is_vcpu)
+{
+	for (size_t i = 0; i < NPARTS; i++) {
+		const struct value *v = (const void *)((const char *)u + parts[i].offset);
+
+		if (parts[i].mean && !is_vcpu)
+			continue;
+		if (value_has(*v)) {
+			s->part[i].v += v->v;
+			s->part[i].known++;
+			s->part[i].partial |= v->state == VALUE_PARTIAL;
+		} else if (v->state == VALUE_NA) {
+			s->part[i].na++;
+			s->part[i].why = v->why;
+		} else {
+			s->part[i].pending++;
+		}
+	}
+	if (is_vcpu) {
+		s->vcpus++;
+		s->own_quota += u->own_quota;
+	}
+}
+
+void use_sum_result(const struct use_sum *s, struct snap_use *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < NPARTS; i++) {
+		struct value *v = (void *)((char *)out + parts[i].offset);
+		unsigned n = s->part[i].known;
+
+		if (n)
+			*v = value_known(parts[i].mean ? s->part[i].v / n : s->part[i].v);
+		else if (s->part[i].na)
+			*v = value_na(s->part[i].why);
+		if (n && (s->part[i].pending || s->part[i].partial))
+			v->state = VALUE_PARTIAL;
+	}
+	/* As for one vCPU: half or more of what the VM waited was its own quota. */
+	out->own_quota = value_has(out->throt) && value_has(out->steal) && out->throt.v > 0 &&
+			 out->throt.v >= out->steal.v / 2;
+}
