@@ -91,7 +91,7 @@ static const char *qemu_item(const char *p, char *out, size_t size)
 static bool suboption(const char *list, const char *key, bool bare, char *out, size_t size)
 {
 	const size_t n = strlen(key);
-	char item[512];
+	char item[512] = "";
 	const char *p = list;
 
 	for (bool first = true; p; first = false) {
