@@ -7,10 +7,12 @@
 #include <stdio.h>
 
 #include "collector.h"
+#include "kvm_events.h"
 #include "vms.h"
 
 const struct collector *const collectors[] = {
 	&collector_vms,
+	&collector_kvm_events, /* last: up to the watermark */
 	NULL,
 };
 

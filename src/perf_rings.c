@@ -41,6 +41,7 @@ struct perf_rings {
 	int epfd;
 	size_t bytes, page;
 	bool late_wakeups;
+	bool halved; /* bytes is less than what was asked for */
 	bool no_lost; /* the kernel is older than PERF_FORMAT_LOST */
 	uint64_t id[RING_EVENTS]; /* 0: slot is free */
 	uint64_t unread[RING_EVENTS]; /* losses of events that are closed by now */
@@ -111,6 +112,11 @@ void perf_rings_woken(struct perf_rings *r)
 size_t perf_rings_bytes(const struct perf_rings *r)
 {
 	return r->bytes;
+}
+
+bool perf_rings_halved(const struct perf_rings *r)
+{
+	return r->halved;
 }
 
 unsigned perf_rings_cpus(const struct perf_rings *r)
@@ -206,6 +212,7 @@ static int open_and_map(struct perf_rings *r, struct cpu_ring *c, int64_t now)
 		if (r->bytes <= RING_MIN)
 			return -ENOBUFS;
 		r->bytes /= 2;
+		r->halved = true;
 		evlist_free(c->evlist);
 		c->evlist = NULL;
 	}

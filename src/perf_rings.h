@@ -35,6 +35,7 @@ int perf_rings_fd(const struct perf_rings *r); /* for epoll: a ring is filling; 
 void perf_rings_woken(struct perf_rings *r);
 /* In use now: what was asked for, or less where so much may not be locked. */
 size_t perf_rings_bytes(const struct perf_rings *r);
+bool perf_rings_halved(const struct perf_rings *r); /* it is less */
 unsigned perf_rings_cpus(const struct perf_rings *r); /* with a ring */
 bool perf_rings_has_lost(const struct perf_rings *r); /* PERF_FORMAT_LOST works (>= 6.0) */
 

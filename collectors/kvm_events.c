@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The kvm tracepoints: from the rings to samples.
+ *
+ * Events are open only while somebody needs them. Where a KVM fires no kvm_entry and
+ * kvm_exit the others are opened in their place, so that such a host is not a blank.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "inventory.h"
+#include "kvm_access.h"
+#include "kvm_events.h"
+#include "kvm_format.h"
+#include "kvm_names.h"
+#include "perf_rings.h"
+#include "sysroot.h"
+
+#define BATCH 128
+#define MARGIN (5 * NS_PER_MS) /* events become visible up to 2.7 ms after their own time */
+#define DRAIN_GAP (2 * NS_PER_MS) /* many rings that fill at once are read at once */
+#define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
+#define RETRY (5 * NS_PER_S)
+#define OTHERS_ENOUGH 16 /* events of other kinds without an exit: there are no exits */
+/* What stands in for exits that do not come: what every exit to the VMM or to KVM's own
+ * devices shows as. */
+#define FALLBACK                                                                                   \
+	(KIND_BIT(KIND_USEREXIT) | KIND_BIT(KIND_IOPORT) | KIND_BIT(KIND_MMIO) | KIND_BIT(KIND_MSR))
+
+_Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
+
+struct kvm_events {
+	struct collector_env env;
+	struct kvm_format *format;
+	struct perf_rings *rings;
+	struct kvm_rights rights;
+	bool started;
+	int64_t retry_at;
+	int64_t last_tick, last_drain;
+	unsigned wanted; /* kinds asked for */
+	unsigned open; /* kinds that are open */
+	unsigned refused; /* kinds that could not be opened; tried again at RETRY */
+	unsigned absent; /* kinds that this kernel has no event for */
+	int64_t used[KIND_NR]; /* when it was wanted last */
+	int64_t since[EV_NR]; /* this type is complete from here on */
+	bool seen_exits, no_exits; /* kvm_entry or kvm_exit fired; known that they never do */
+	uint64_t others; /* events of other kinds while none of those was seen */
+	uint64_t exits_before; /* n_exits at the last tick */
+	uint64_t n_exits, n_all; /* decoded so far */
+	uint64_t undecoded;
+	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
+	struct sample batch[BATCH];
+	size_t filled;
+};
+
+/* ---- kinds and their events ---- */
+
+static enum kvm_kind kind_of(enum ev_type type)
+{
+	switch (type) {
+	case EV_MMIO:
+		return KIND_MMIO;
+	case EV_PIO:
+		return KIND_IOPORT;
+	case EV_MSR:
+		return KIND_MSR;
+	case EV_HYPERCALL:
+		return KIND_HYPERCALL;
+	case EV_USEREXIT:
+		return KIND_USEREXIT;
+	case EV_VCPU_WAKEUP:
+	case EV_HALT_POLL:
+		return KIND_HALT;
+	default:
+		return KIND_VMEXIT;
+	}
+}
+
+static void say_source(struct kvm_events *st, int state, const char *why, const char *mend)
+{
+	if (st->env.sink && st->env.sink->source)
+		st->env.sink->source(st->env.sink->ctx, "kvm_events", state, why, mend);
+}
+
+static void say_kinds(struct kvm_events *st, int64_t now)
+{
+	st->env.sink->kinds(st->env.sink->ctx, st->open, !st->no_exits, now);
+}
+
+/* Says what is not as it should be, or that all is well. */
+static void say_state(struct kvm_events *st)
+{
+	size_t bytes = perf_rings_bytes(st->rings);
+	unsigned n = perf_rings_cpus(st->rings);
+	struct kvm_reason r;
+
+	if (st->no_exits)
+		say_source(st, SOURCE_PARTIAL,
+			   "this KVM fires no kvm_entry and kvm_exit: other kinds are counted, "
+			   "times are n/a",
+			   NULL);
+	else if (st->refused &&
+		 kvm_why_partial(st->env.root, &st->rights, n, bytes, n * (KVM_EVENTS + 1ul), &r))
+		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
+	else if (st->refused)
+		say_source(st, SOURCE_PARTIAL, "some kinds of events could not be opened", NULL);
+	else if (perf_rings_halved(st->rings) &&
+		 kvm_why_partial(st->env.root, &st->rights, n, 2 * bytes, 0, &r))
+		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
+	else
+		say_source(st, SOURCE_OK, "works", NULL);
+}
+
+static void close_kind(struct kvm_events *st, enum kvm_kind kind)
+{
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		if (kind_of(kvm_events[i].type) == kind && perf_rings_is_open(st->rings, i))
+			perf_rings_close(st->rings, i);
+	st->open &= ~KIND_BIT(kind);
+}
+
+/* All events of the kind that this kernel has. -ENOENT: it has none. */
+static int open_kind(struct kvm_events *st, enum kvm_kind kind)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		int id = kvm_format_id(st->format, i), rc;
+
+		if (!id || kind_of(kvm_events[i].type) != kind)
+			continue;
+		rc = perf_rings_open(st->rings, i, (uint64_t)id);
+		if (rc) {
+			close_kind(st, kind);
+			return rc;
+		}
+		n++;
+	}
+	if (!n)
+		return -ENOENT;
+	st->open |= KIND_BIT(kind);
+	/* Only now is it on everywhere: what came before was not all there was. */
+	for (unsigned i = 0; i < EV_NR; i++)
+		if (kind_of(i) == kind)
+			st->since[i] = clock_mono_ns();
+	return 0;
+}
+
+/*
+ * Exits that have not been seen for a whole interval although there are guests may be exits
+ * that this KVM does not tell: the other kinds are opened to find out.
+ */
+static unsigned effective(const struct kvm_events *st)
+{
+	bool wait = st->seen_exits || !st->last_tick || !(st->open & KIND_BIT(KIND_VMEXIT));
+	bool look = !wait && st->env.inv && inventory_nvcpu(st->env.inv);
+
+	return st->wanted | (st->no_exits || look ? FALLBACK : 0);
+}
+
+static int try_kind(struct kvm_events *st, enum kvm_kind kind)
+{
+	int rc = open_kind(st, kind);
+
+	if (!rc)
+		st->refused &= ~KIND_BIT(kind);
+	else if (rc == -ENOENT)
+		st->absent |= KIND_BIT(kind);
+	else
+		st->refused |= KIND_BIT(kind);
+	return rc;
+}
+
+/*
+ * Opens what is wanted and closes what has not been for a while; what was refused only
+ * with `again`. First error or 0.
+ */
+static int follow_demand(struct kvm_events *st, int64_t now, bool again)
+{
+	unsigned want = effective(st), open = st->open, refused = st->refused;
+	unsigned skip = st->absent | (again ? 0 : st->refused);
+	int err = 0;
+
+	for (int k = 0; k < KIND_NR; k++) {
+		unsigned bit = KIND_BIT(k);
+		int rc = 0;
+
+		if (want & bit)
+			st->used[k] = now;
+		if (want & bit && !(st->open & bit) && !(skip & bit))
+			rc = try_kind(st, k);
+		else if (!(want & bit) && st->open & bit && now - st->used[k] > LINGER)
+			close_kind(st, k);
+		if (rc && !err)
+			err = rc;
+	}
+	if (st->open != open)
+		say_kinds(st, clock_mono_ns());
+	if (st->started && (st->open != open || st->refused != refused))
+		say_state(st);
+	return err;
+}
+
+/* ---- from records to samples ---- */
+
+static void flush(struct kvm_events *st)
+{
+	if (st->filled)
+		st->env.sink->samples(st->env.sink->ctx, st->batch, st->filled);
+	st->filled = 0;
+}
+
+static void lost(struct kvm_events *st, const struct ring_record *r)
+{
+	struct loss l = {.cpu = r->ring->cpu, .from = r->prev, .to = r->time};
+	uint64_t n;
+
+	flush(st); /* what came before it comes before it */
+	st->env.sink->loss(st->env.sink->ctx, &l);
+	r->ring->was_full = true;
+	if (record_lost(r->h, &n))
+		st->lost_untyped += n;
+}
+
+static void on_batch(void *ctx, const struct ring_record *r, size_t n)
+{
+	struct kvm_events *st = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		struct sample *s = &st->batch[st->filled];
+		const uint8_t *raw;
+		uint32_t len;
+
+		if (__builtin_expect(r[i].h->type != PERF_RECORD_SAMPLE, 0)) {
+			if (r[i].h->type == PERF_RECORD_LOST)
+				lost(st, &r[i]);
+			continue;
+		}
+		if (!record_raw(r[i].h, &raw, &len) ||
+		    !kvm_format_decode(st->format, raw, len, s)) {
+			st->undecoded++;
+			continue;
+		}
+		if (r[i].time <= st->since[s->type])
+			continue;
+		s->time = r[i].time;
+		s->cpu = r[i].ring->cpu;
+		st->n_all++;
+		st->n_exits += s->type <= EV_EXIT; /* EV_ENTRY and EV_EXIT come first */
+		if (++st->filled == BATCH)
+			flush(st);
+	}
+}
+
+/* ---- starting, and trying again ---- */
+
+static void stop(struct kvm_events *st)
+{
+	for (int k = 0; k < KIND_NR; k++)
+		close_kind(st, k);
+	(void)perf_rings_set_cpus(st->rings, NULL, 0, clock_mono_ns(), NULL, NULL);
+	(void)perf_rings_drain(st->rings, INT64_MAX, on_batch, st);
+	flush(st);
+	st->started = false;
+}
+
+struct opened {
+	struct kvm_events *st;
+	int64_t now;
+};
+
+/* Nobody saw what happened on a CPU between its coming and its ring. */
+static void cpu_came(void *ctx, int cpu)
+{
+	const struct opened *o = ctx;
+	struct loss l = {.cpu = (uint16_t)cpu, .from = o->st->last_tick, .to = clock_mono_ns()};
+
+	if (o->st->last_tick)
+		o->st->env.sink->loss(o->st->env.sink->ctx, &l);
+}
+
+static int follow_cpus(struct kvm_events *st, int64_t now)
+{
+	struct opened o = {st, now};
+	int *cpu, n = kvm_online_cpus(st->env.root, &cpu), rc;
+
+	if (n < 0)
+		return n;
+	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, now, cpu_came, &o);
+	free(cpu);
+	return rc;
+}
+
+static int try_start(struct kvm_events *st, int64_t now)
+{
+	int rc;
+	const char *tracefs = kvm_tracefs(st->env.root, &rc);
+
+	if (!tracefs)
+		return rc;
+	rc = kvm_load_formats(st->env.root, tracefs, st->format, st->env.names);
+	if (rc < 0)
+		return rc;
+	st->last_tick = 0;
+	rc = follow_cpus(st, now);
+	if (rc)
+		return rc;
+	st->absent = 0;
+	rc = follow_demand(st, now, true);
+	return st->open || !st->wanted ? 0 : rc ? rc : -ENOENT;
+}
+
+static void start(struct kvm_events *st, int64_t now)
+{
+	struct kvm_reason r = {0};
+	int rc;
+
+	kvm_rights_read(&st->rights);
+	rc = try_start(st, now);
+	st->started = !rc;
+	st->retry_at = now + RETRY;
+	if (!rc) {
+		say_state(st);
+		return;
+	}
+	stop(st);
+	if (!kvm_why_not(st->env.root, &st->rights, rc, &r))
+		snprintf(r.why, sizeof(r.why), "%s", strerror(-rc));
+	say_source(st, SOURCE_OFF, r.why, *r.mend ? r.mend : NULL);
+	say_kinds(st, now);
+}
+
+static int rings_new(struct kvm_events *st)
+{
+	const struct collector_config *c = st->env.config;
+	int *cpu, n = kvm_online_cpus(st->env.root, &cpu);
+	size_t bytes = c->ring_bytes;
+
+	free(cpu);
+	if (!bytes && c->lost_test)
+		bytes = RING_MIN;
+	return perf_rings_new(bytes, n > 0 ? (unsigned)n : 1, c->lost_test, &st->rings);
+}
+
+static void events_close(void *state)
+{
+	struct kvm_events *st = state;
+
+	if (!st)
+		return;
+	perf_rings_free(st->rings);
+	kvm_format_free(st->format);
+	free(st);
+}
+
+static int events_open(const struct collector_env *env, void **state)
+{
+	struct kvm_events *st = calloc(1, sizeof(*st));
+	int rc;
+
+	if (!st)
+		return -ENOMEM;
+	st->env = *env;
+	st->wanted = KIND_BIT(KIND_VMEXIT);
+	st->format = kvm_format_new();
+	rc = st->format ? rings_new(st) : -ENOMEM;
+	if (rc) {
+		events_close(st);
+		return rc;
+	}
+	*state = st;
+	if (!sysroot_is_live(env->root)) {
+		st->retry_at = INT64_MAX;
+		say_source(st, SOURCE_OFF, "fixture: --root is no live host's root", NULL);
+		say_kinds(st, clock_mono_ns());
+		return 0;
+	}
+	start(st, clock_mono_ns());
+	return 0;
+}
+
+static int drain(struct kvm_events *st, int64_t now, int64_t watermark)
+{
+	int rc = perf_rings_drain(st->rings, watermark, on_batch, st);
+
+	flush(st);
+	st->last_drain = now;
+	return rc;
+}
+
+static void say_lost(void *ctx, unsigned slot, uint64_t n)
+{
+	struct kvm_events *st = ctx;
+	struct loss_count c = {.type = kvm_events[slot].type, .n = n};
+
+	st->env.sink->loss_count(st->env.sink->ctx, &c);
+}
+
+/* Each lost event once: by the kernel's counters where it has them, else by the records. */
+static void count_losses(struct kvm_events *st)
+{
+	struct loss_count c = {.type = -1, .n = st->lost_untyped};
+
+	perf_rings_losses(st->rings, say_lost, st);
+	if (!perf_rings_has_lost(st->rings) && c.n)
+		st->env.sink->loss_count(st->env.sink->ctx, &c);
+	st->lost_untyped = 0;
+}
+
+/* ---- is there a kvm_exit at all? ---- */
+
+static void look_for_exits(struct kvm_events *st, int64_t now)
+{
+	bool before = st->no_exits;
+
+	if (!(st->open & KIND_BIT(KIND_VMEXIT)))
+		return;
+	if (st->n_exits > st->exits_before) {
+		st->seen_exits = true;
+		st->no_exits = false;
+	} else if (!st->seen_exits && st->n_all > OTHERS_ENOUGH) {
+		st->no_exits = true;
+	}
+	st->exits_before = st->n_exits;
+	if (st->no_exits != before) {
+		say_kinds(st, now);
+		say_state(st);
+	}
+}
+
+/* ---- the vtable ---- */
+
+static int events_fd(void *state)
+{
+	const struct kvm_events *st = state;
+
+	return perf_rings_fd(st->rings);
+}
+
+static int events_ready(void *state, int64_t now)
+{
+	struct kvm_events *st = state;
+
+	perf_rings_woken(st->rings);
+	if (!st->started || now - st->last_drain < DRAIN_GAP)
+		return 0;
+	return drain(st, now, now - MARGIN);
+}
+
+static int events_tick(void *state, int64_t now, int64_t watermark)
+{
+	struct kvm_events *st = state;
+	bool again;
+	int rc;
+
+	if (!st->started) {
+		if (now >= st->retry_at)
+			start(st, now);
+		return 0;
+	}
+	rc = drain(st, now, watermark);
+	count_losses(st);
+	look_for_exits(st, now);
+	again = now >= st->retry_at;
+	if (again)
+		st->retry_at = now + RETRY;
+	(void)follow_cpus(st, now); /* a CPU that cannot be had now is tried at the next tick */
+	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
+	st->last_tick = now;
+	return rc;
+}
+
+static void events_demand(void *state, const struct demand *d)
+{
+	struct kvm_events *st = state;
+
+	st->wanted = d->kinds;
+	if (st->started)
+		(void)follow_demand(st, clock_mono_ns(), false);
+}
+
+/* ---- probe ---- */
+
+/* Opens one event for a moment, switched off: nothing but that tells what the kernel says. */
+static int try_perf(const struct collector_env *env, const char *tracefs)
+{
+	struct kvm_format *f = kvm_format_new();
+	struct perf_rings *rings = NULL;
+	int *cpu = NULL, rc = f ? kvm_load_formats(env->root, tracefs, f, NULL) : -ENOMEM;
+
+	if (rc > 0)
+		rc = perf_rings_new(RING_MIN, 1, true, &rings);
+	if (!rc)
+		rc = kvm_online_cpus(env->root, &cpu);
+	if (rc > 0)
+		rc = perf_rings_set_cpus(rings, cpu, 1, clock_mono_ns(), NULL, NULL);
+	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++)
+		if (kvm_format_id(f, i)) {
+			rc = perf_rings_open(rings, i, (uint64_t)kvm_format_id(f, i));
+			break;
+		}
+	free(cpu);
+	perf_rings_free(rings);
+	kvm_format_free(f);
+	return rc;
+}
+
+static void probe_events(const struct collector_env *env, const char *tracefs, struct probes *out)
+{
+	char missing[PROBE_TEXT] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		char path[160];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs,
+			 kvm_events[i].system, kvm_events[i].event);
+		fd = sysroot_openat(env->root, path, O_RDONLY);
+		if (fd >= 0)
+			close(fd);
+		else if (i < 9 && at < sizeof(missing)) /* behind them: other architectures' */
+			at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s",
+					       at ? ", " : "", kvm_events[i].event);
+	}
+	if (*missing)
+		probe_add(out, "kvm events", SOURCE_PARTIAL, NULL, "this kernel lacks: %s",
+			  missing);
+	else
+		probe_add(out, "kvm events", SOURCE_OK, NULL, "all kinds are there");
+}
+
+static void probe_rings(const struct collector_env *env, const struct kvm_rights *rights,
+			struct probes *out)
+{
+	int *cpu, n = kvm_online_cpus(env->root, &cpu);
+	struct kvm_reason r;
+
+	free(cpu);
+	if (n <= 0)
+		return;
+	if (kvm_why_partial(env->root, rights, (unsigned)n, RING_MAX,
+			    (unsigned long)n * (KVM_EVENTS + 1), &r))
+		probe_add(out, "perf rings", SOURCE_PARTIAL, r.mend, "%s", r.why);
+	else
+		probe_add(out, "perf rings", SOURCE_OK, NULL, "works");
+}
+
+static void events_probe(const struct collector_env *env, struct probes *out)
+{
+	static const char what[] = "kvm tracepoints";
+	struct kvm_rights rights;
+	struct kvm_reason r;
+	const char *tracefs;
+	int rc;
+
+	if (!sysroot_is_live(env->root)) {
+		probe_add(out, what, SOURCE_OFF,
+			  "run it without --root, or mount the host's /proc there",
+			  "fixture: %s is no live host's root", sysroot_dir(env->root));
+		return;
+	}
+	kvm_rights_read(&rights);
+	tracefs = kvm_tracefs(env->root, &rc);
+	rc = tracefs ? try_perf(env, tracefs) : 0;
+	if (kvm_why_not(env->root, &rights, rc == -ENOENT ? 0 : rc, &r)) {
+		probe_add(out, what, SOURCE_OFF, r.mend, "%s", r.why);
+		return;
+	}
+	probe_add(out, what, SOURCE_OK, NULL, "works");
+	probe_events(env, tracefs, out);
+	probe_rings(env, &rights, out);
+}
+
+const struct collector collector_kvm_events = {
+	.name = "kvm_events",
+	.what = "exits, MMIO, ports, MSRs, hypercalls, user exits and halts, from kvm tracepoints",
+	.probe = events_probe,
+	.open = events_open,
+	.fd = events_fd,
+	.ready = events_ready,
+	.tick = events_tick,
+	.demand = events_demand,
+	.close = events_close,
+};
