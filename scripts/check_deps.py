@@ -18,7 +18,7 @@ LAYERS = {
              "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup src/fmt src/utf8 "
              "src/escape src/snapshot src/demand", ""),
     "field": ("src/field src/field_*", "base"),
-    "model": ("src/model src/model_* src/format src/format_* src/store src/store_* src/findings "
+    "model": ("src/model src/model_* src/exits src/exits_* src/use src/format src/format_* src/store src/store_* src/findings "
               "src/when", "base field collector.h"),
     # The interface alone: the vtable, and the sink that the model implements.
     "collector.h": ("src/collector", "base"),

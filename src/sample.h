@@ -127,6 +127,13 @@ struct thread_reading {
 			 whether the thread slept or waited (use.c) */
 };
 
+/* Where a thread may run and has its memory; costly, so only on demand.pins. */
+struct place_reading {
+	struct inv_thread *thread;
+	const char *pin; /* Cpus_allowed_list: "0-3"; NULL not known */
+	const char *node; /* "0", "1!0" when most memory is on node 0; NULL not known */
+};
+
 /* The quota in force on a VM's (or vCPU's) cgroups, and the time it held them back. */
 struct quota_reading {
 	struct inv_vm *vm;
@@ -180,6 +187,7 @@ struct sink {
 	/* Which kinds are being collected from now on (KIND_BIT); opened or closed. */
 	void (*kinds)(void *ctx, unsigned open_kinds, bool entry_exit, int64_t time);
 	void (*thread)(void *ctx, const struct thread_reading *r);
+	void (*place)(void *ctx, const struct place_reading *r);
 	void (*quota)(void *ctx, const struct quota_reading *r);
 	void (*host)(void *ctx, const struct host_reading *r);
 	void (*tasks)(void *ctx, const struct task_reading *t, size_t n); /* busiest first */

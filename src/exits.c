@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The pairing itself: what each event begins, ends and adds. This is the program's hot path;
+ * everything here is per event.
+ */
+#include <string.h>
+
+#include "exits.h"
+#include "exits_threads.h"
+
+#define VMX_REASON 0x8000ffffu /* the reason and FAILED_VMENTRY; other bits are flags */
+
+/* ---- cells ---- */
+
+static struct ex_cell *vm_cell(struct exits *x, struct ex_vm *vm, const struct ex_key *k)
+{
+	return ex_set_get(&vm->set, k, &x->vm_limits);
+}
+
+/* The VM's cell that stands behind a vCPU's own one. */
+static struct ex_cell *cell_vm(struct exits *x, struct ex_vcpu *v, struct ex_cell *c,
+			       const struct ex_key *k)
+{
+	if (!c->vm || c->vm_gen != v->vm->gen) {
+		c->vm = vm_cell(x, v->vm, k);
+		c->vm_gen = v->vm->gen;
+	}
+	return c->vm;
+}
+
+static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
+{
+	struct ex_cell *c = ex_set_get(&v->set, &o->key, &x->vcpu_limits);
+
+	if (!c) {
+		x->no_memory++;
+		return false;
+	}
+	o->cell = c;
+	o->evicted = c->evicted;
+	o->direct = c->other;
+	o->vm_cell = c->other ? vm_cell(x, v->vm, &o->key) : cell_vm(x, v, c, &o->key);
+	if (o->vm_cell)
+		o->vm_evicted = o->vm_cell->evicted;
+	return true;
+}
+
+/* A cell may have been given to another key while the pair was open. */
+static bool cells_stale(const struct ex_open *o)
+{
+	return !o->cell || o->cell->evicted != o->evicted ||
+	       (o->vm_cell && o->vm_cell->evicted != o->vm_evicted);
+}
+
+static void add_count(struct ex_open *o)
+{
+	o->cell->now.count++;
+	if (o->direct && o->vm_cell)
+		o->vm_cell->now.count++;
+}
+
+static void add_time(struct ex_vcpu *v, struct ex_open *o, uint64_t ns)
+{
+	ex_acc_time(&o->cell->now, ns);
+	if (o->vm_cell) {
+		if (o->direct)
+			ex_acc_time(&o->vm_cell->now, ns);
+		hist_add(&o->vm_cell->now_hist, ns, 1);
+	}
+	if (v->detail)
+		hist_add(&o->cell->now_hist, ns, 1);
+}
+
+/* ---- pairs ---- */
+
+bool exits_torn(const struct exits *x, int64_t begin, int64_t end)
+{
+	if (begin > x->loss_to)
+		return false;
+	for (unsigned i = 0; i < x->nlosses; i++)
+		if (end > x->losses[i].from && begin <= x->losses[i].to)
+			return true;
+	return false;
+}
+
+/* Counts the event and opens its pair; where its end is never seen it is counted only. */
+static void begin_pair(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
+		       const struct sample *s, uint64_t key, bool late)
+{
+	struct ex_open *o = &v->pair[kind];
+
+	if (v->open & KIND_BIT(kind)) {
+		x->unmatched++;
+		v->open &= (uint8_t)~KIND_BIT(kind);
+	}
+	o->key = (struct ex_key){
+		.key = key,
+		.isa = kind == KIND_VMEXIT ? s->isa : 0,
+		.kind = (uint8_t)kind,
+		.dir = s->dir & 3,
+	};
+	o->begin = s->time;
+	o->untimed = late;
+	if (!find_cells(x, v, o))
+		return;
+	add_count(o);
+	if (x->seen && x->entry_exit)
+		v->open |= (uint8_t)KIND_BIT(kind);
+}
+
+static void add_exit_time(struct exits *x, struct ex_vcpu *v, const struct ex_open *o, int64_t end)
+{
+	int64_t from = o->begin > x->start ? o->begin : x->start;
+
+	if (end > from && !o->cell->idle)
+		v->exit_ns += (uint64_t)(end - from);
+}
+
+static void end_pair(struct exits *x, struct ex_vcpu *v, struct ex_open *o, int64_t end)
+{
+	bool torn = exits_torn(x, o->begin, end), is_exit = o->key.kind == KIND_VMEXIT;
+	uint64_t ns = end > o->begin ? (uint64_t)(end - o->begin) : 0;
+
+	if (cells_stale(o) && !find_cells(x, v, o))
+		return;
+	if (torn) {
+		v->dropped++;
+		v->torn |= is_exit;
+		return;
+	}
+	if (is_exit)
+		add_exit_time(x, v, o, end);
+	if (o->untimed)
+		return;
+	add_time(v, o, ns);
+	if (is_exit && !o->cell->idle)
+		hist_add(&v->hist, ns, 1);
+}
+
+/* What is open without its end can have no time any more. */
+static void drop_open(struct exits *x, struct ex_vcpu *v)
+{
+	x->unmatched += (unsigned)__builtin_popcount(v->open);
+	v->open = 0;
+}
+
+static void on_entry(struct exits *x, struct ex_vcpu *v, const struct sample *s)
+{
+	unsigned open = v->open;
+
+	x->seen = true;
+	v->open = 0;
+	while (open) {
+		unsigned kind = (unsigned)__builtin_ctz(open);
+
+		open &= open - 1;
+		end_pair(x, v, &v->pair[kind], s->time);
+	}
+}
+
+static void on_exit(struct exits *x, struct ex_vcpu *v, const struct sample *s, bool late)
+{
+	uint64_t key = s->isa == ISA_VMX ? s->key & VMX_REASON : s->key;
+	const struct ex_open *o = &v->pair[KIND_VMEXIT];
+
+	x->seen = true;
+	if (v->open & KIND_BIT(KIND_VMEXIT) && o->begin == s->time && o->key.key == key)
+		return; /* one record, written twice: seen in real recordings */
+	if (v->open)
+		drop_open(x, v);
+	v->read_timed = false;
+	begin_pair(x, v, KIND_VMEXIT, s, key, late);
+}
+
+/* A read was counted by nobody yet: it begins with the exit and ends here. */
+static void on_mmio_read(struct exits *x, struct ex_vcpu *v, const struct sample *s, bool late)
+{
+	const struct ex_open *e = &v->pair[KIND_VMEXIT];
+	struct ex_open o = {
+		.key = {.key = s->key, .kind = KIND_MMIO, .dir = DIR_READ},
+		.begin = e->begin,
+	};
+
+	if (!find_cells(x, v, &o))
+		return;
+	add_count(&o);
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || v->read_timed)
+		return;
+	v->read_timed = true;
+	o.untimed = late || e->untimed;
+	end_pair(x, v, &o, s->time);
+}
+
+/* These carry their own time. */
+static void on_halt(struct exits *x, struct ex_vcpu *v, const struct sample *s, uint8_t dir)
+{
+	struct ex_open o = {.key = {.kind = KIND_HALT, .dir = dir}};
+
+	if (!find_cells(x, v, &o))
+		return;
+	add_count(&o);
+	add_time(v, &o, s->aux);
+}
+
+static void on_access(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
+		      const struct sample *s, bool late)
+{
+	begin_pair(x, v, kind, s, s->key, late);
+}
+
+/* Late: its interval was shown already. What is open is counted, and has no time any more. */
+static bool check_late(struct exits *x, struct ex_vcpu *v, const struct sample *s)
+{
+	if (s->time > x->start)
+		return false;
+	x->late++;
+	for (unsigned k = 0; k < KIND_HALT; k++)
+		v->pair[k].untimed = true;
+	return true;
+}
+
+static void apply(struct exits *x, struct ex_vcpu *v, const struct sample *s)
+{
+	bool late = check_late(x, v, s), behind = s->time < v->last;
+
+	v->touched = true;
+	/* Behind newer events nothing can be said of what is open: it is counted, no more. */
+	if (behind)
+		drop_open(x, v);
+	else
+		v->last = s->time;
+	switch (s->type) {
+	case EV_ENTRY:
+		on_entry(x, v, s);
+		break;
+	case EV_EXIT:
+		on_exit(x, v, s, late);
+		break;
+	case EV_MMIO:
+		if (s->dir == DIR_READ)
+			on_mmio_read(x, v, s, late);
+		else if (s->dir == DIR_WRITE)
+			on_access(x, v, KIND_MMIO, s, late);
+		break; /* unsatisfied: the read proper follows */
+	case EV_PIO:
+		on_access(x, v, KIND_IOPORT, s, late);
+		break;
+	case EV_MSR:
+		on_access(x, v, KIND_MSR, s, late);
+		break;
+	case EV_HYPERCALL:
+		on_access(x, v, KIND_HYPERCALL, s, late);
+		break;
+	case EV_USEREXIT:
+		on_access(x, v, KIND_USEREXIT, s, late);
+		break;
+	case EV_VCPU_WAKEUP:
+		on_halt(x, v, s, s->dir & 3);
+		break;
+	case EV_HALT_POLL:
+		on_halt(x, v, s, DIR_NONE);
+		break;
+	default:
+		break;
+	}
+	if (behind)
+		v->open = 0;
+}
+
+void exits_samples(struct exits *x, const struct sample *s, size_t n)
+{
+	exits_relate(x);
+	for (size_t i = 0; i < n; i++) {
+		struct ex_thread *t = x->last[s[i].cpu % EX_CPUS];
+
+		if (!t || t->tid != s[i].tid) {
+			t = exits_thread(x, s[i].tid);
+			if (!t)
+				continue;
+			x->last[s[i].cpu % EX_CPUS] = t;
+		}
+		if (s[i].vcpu_id != t->kvm_id && s[i].vcpu_id >= 0)
+			exits_switch_vcpu(x, t, s[i].vcpu_id);
+		apply(x, t->v, &s[i]);
+	}
+}
+
+/* ---- sums that were made in the kernel ---- */
+
+static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a)
+{
+	bool is_exit = a->kind == KIND_VMEXIT;
+	struct ex_open o = {
+		.key = {
+			.key = is_exit && a->isa == ISA_VMX ? a->key & VMX_REASON : a->key,
+			.isa = is_exit ? a->isa : 0,
+			.kind = a->kind,
+			.dir = a->dir & 3,
+		}};
+	struct ex_acc acc = {a->count, a->timed, a->sum_ns, a->min_ns, a->max_ns, a->sumsq};
+
+	if (!find_cells(x, v, &o))
+		return;
+	v->touched = true;
+	x->seen |= is_exit;
+	ex_acc_add(&o.cell->now, &acc);
+	if (o.direct && o.vm_cell)
+		ex_acc_add(&o.vm_cell->now, &acc);
+	if (is_exit && !o.cell->idle)
+		v->exit_ns += a->sum_ns;
+	if (!a->hist)
+		return;
+	if (o.vm_cell)
+		hist_merge(&o.vm_cell->now_hist, a->hist);
+	if (v->detail)
+		hist_merge(&o.cell->now_hist, a->hist);
+	if (is_exit && !o.cell->idle)
+		hist_merge(&v->hist, a->hist);
+}
+
+void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
+{
+	exits_relate(x);
+	for (size_t i = 0; i < n; i++) {
+		struct ex_thread *t = exits_thread(x, a[i].tid);
+
+		if (!t || a[i].kind >= KIND_NR)
+			continue;
+		if (a[i].vcpu_id != t->kvm_id && a[i].vcpu_id >= 0)
+			exits_switch_vcpu(x, t, a[i].vcpu_id);
+		add_aggregate(x, t->v, &a[i]);
+	}
+}
+
+/* ---- losses, intervals ---- */
+
+void exits_loss(struct exits *x, const struct loss *l)
+{
+	x->lost += l->n;
+	if (l->to > x->loss_to || !x->nlosses)
+		x->loss_to = l->to;
+	if (x->nlosses == EX_LOSSES) {
+		/* Only pairs that are open for long can meet the oldest: one window serves them. */
+		if (x->losses[1].from > x->losses[0].from)
+			x->losses[1].from = x->losses[0].from;
+		if (x->losses[1].to < x->losses[0].to)
+			x->losses[1].to = x->losses[0].to;
+		memmove(x->losses, x->losses + 1, (EX_LOSSES - 1) * sizeof(x->losses[0]));
+		x->nlosses--;
+	}
+	x->losses[x->nlosses++] = *l;
+}
+
+uint64_t exits_open_ns(const struct exits *x, const struct ex_vcpu *v, int64_t now)
+{
+	const struct ex_open *o = &v->pair[KIND_VMEXIT];
+	int64_t from = o->begin > x->start ? o->begin : x->start;
+
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || o->cell->idle || now <= from ||
+	    exits_torn(x, o->begin, now))
+		return 0;
+	return (uint64_t)(now - from);
+}
+
+void exits_fold(struct exits *x, struct ex_vcpu *v)
+{
+	struct ex_cell *c;
+
+	for (int kind = 0; kind < KIND_NR; kind++) {
+		EX_EACH(&v->set.kind[kind], c)
+		{
+			struct ex_key k = {c->key, c->isa, c->kind, c->dir};
+			struct ex_cell *to;
+
+			if (c->other || (!c->now.count && !c->now.timed))
+				continue;
+			to = cell_vm(x, v, c, &k);
+			if (to)
+				ex_acc_add(&to->now, &c->now);
+		}
+	}
+}
+
+void exits_next_vcpu(struct ex_vcpu *v)
+{
+	v->dropped = 0;
+	v->torn = false;
+	if (!v->touched && !v->exit_ns)
+		return;
+	v->touched = false;
+	v->exit_ns = 0;
+	hist_trim(&v->hist);
+	hist_clear(&v->hist);
+	ex_set_evict(&v->set);
+	ex_set_next(&v->set, v->detail == EX_TOTALS);
+}
+
+void exits_next_vm(struct exits *x, struct ex_vm *vm)
+{
+	if (ex_set_evict(&vm->set))
+		vm->gen = ++x->gens;
+	ex_set_next(&vm->set, true);
+}
+
+void exits_next(struct exits *x, int64_t watermark)
+{
+	x->start = watermark;
+	x->lost = x->late = x->unmatched = x->no_memory = 0;
+	x->kinds_all = x->kinds;
+	x->entry_exit_all = x->entry_exit;
+}

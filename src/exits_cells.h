@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tables of exits: per vCPU and per VM a few cells a kind and key, and `other` for the
+ * rest, so that sums stay exact whatever a guest does.
+ *
+ * An event is added to its vCPU's cell only; the VM's cell gets it when the interval is folded
+ * (ex_fold_vcpu), or at once where the vCPU has no cell of that key (its `other`). Histograms are
+ * kept in the VM's cells; a vCPU's cells have their own only where somebody looks.
+ */
+#ifndef KVMTOP_EXITS_CELLS_H
+#define KVMTOP_EXITS_CELLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hist.h"
+#include "sample.h"
+
+struct kvm_names;
+
+struct ex_acc {
+	uint64_t count, timed;
+	uint64_t sum, min, max; /* ns; min is valid where timed > 0 */
+	unsigned __int128 sumsq;
+};
+
+struct ex_cell {
+	uint64_t key;
+	uint32_t isa;
+	uint8_t kind, dir; /* enum kvm_kind, enum ev_dir */
+	bool idle; /* waiting, not handling */
+	bool other;
+	uint32_t evicted; /* how often it was given to another key */
+	uint32_t vm_gen; /* ex_vm.gen for which .vm was found */
+	struct ex_cell *vm; /* a vCPU's cell: the VM's cell of this key; NULL for `other` */
+	struct ex_acc now, total;
+	struct hist now_hist, total_hist;
+};
+
+struct ex_slot {
+	uint64_t key;
+	uint32_t tag; /* isa and dir */
+	struct ex_cell *cell;
+};
+
+struct ex_table {
+	struct ex_slot *slot; /* those used last come first */
+	uint16_t n, room, vacant; /* vacant: slots that were given up, of the n */
+	struct ex_cell *other; /* NULL until something did not fit */
+};
+
+struct ex_set {
+	struct ex_table kind[KIND_NR];
+};
+
+struct ex_key {
+	uint64_t key;
+	uint32_t isa;
+	uint8_t kind, dir;
+};
+
+/* How many keys a kind, and who names them. */
+struct ex_limits {
+	unsigned keys;
+	const struct kvm_names *names;
+};
+
+static inline uint32_t ex_tag(uint32_t isa, uint8_t dir)
+{
+	return isa << 8 | dir;
+}
+
+/* The cell of a key, NULL where it has none. */
+struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k);
+/* The same, made at first use; `other` when the table is full. NULL: no memory. */
+struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l);
+/*
+ * Makes room where keys that did not fit were busier in this interval than the least busy key:
+ * that one's figures go to `other`, its cell becomes empty. To be called after the interval was
+ * shown and before ex_set_next(). True when a cell was given up.
+ */
+bool ex_set_evict(struct ex_set *s);
+/* Adds .now to .total of each cell and starts the next interval; totals: of histograms too. */
+void ex_set_next(struct ex_set *s, bool totals);
+/* Zeroes the totals. */
+void ex_set_reset(struct ex_set *s);
+/* Adds all of `from` to `into` and empties it (a thread turned out to be of this vCPU or VM). */
+int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l);
+void ex_set_free(struct ex_set *s); /* what it points to, not s */
+
+static inline void ex_acc_time(struct ex_acc *a, uint64_t ns)
+{
+	if (!a->timed || ns < a->min)
+		a->min = ns;
+	if (ns > a->max)
+		a->max = ns;
+	a->timed++;
+	a->sum += ns;
+	a->sumsq += (unsigned __int128)ns * ns;
+}
+
+void ex_acc_add(struct ex_acc *into, const struct ex_acc *from);
+/* Relative standard error of the mean in percent, 0 for fewer than two. */
+double ex_acc_stderr_pct(const struct ex_acc *a);
+
+/* Calls f for every cell of a table, `other` last. */
+#define EX_EACH(table, cellvar)                                                                    \
+	for (unsigned ex_i_ = 0; ex_i_ <= (table)->n; ex_i_++)                                     \
+		if (((cellvar) = ex_i_ < (table)->n ? (table)->slot[ex_i_].cell : (table)->other))
+
+#endif

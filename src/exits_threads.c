@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads of events: the hash by tid, and the relation thread → vCPU.
+ *
+ * The relation is the inventory's; here it is cached for the hot path and brought up to date
+ * when the inventory's generation changed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exits_threads.h"
+#include "inventory.h"
+
+#define FIRST_HASH 256
+
+int exits_init(struct exits *x, struct inventory *inv, const struct kvm_names *names,
+	       unsigned vcpu_keys, unsigned vm_keys)
+{
+	memset(x, 0, sizeof(*x));
+	x->inv = inv;
+	x->vcpu_limits = (struct ex_limits){vcpu_keys, names};
+	x->vm_limits = (struct ex_limits){vm_keys, names};
+	x->start = INT64_MIN;
+	x->loss_to = INT64_MIN;
+	x->hash = calloc(FIRST_HASH, sizeof(struct ex_thread *));
+	if (!x->hash)
+		return -ENOMEM;
+	x->nhash = FIRST_HASH;
+	return 0;
+}
+
+static void free_vcpu(struct ex_vcpu *v)
+{
+	if (!v)
+		return;
+	ex_set_free(&v->set);
+	hist_free(&v->hist);
+	free(v);
+}
+
+static void free_dead(struct exits *x)
+{
+	struct ex_vcpu *v;
+	struct ex_vm *vm;
+
+	while ((v = x->dead_vcpus)) {
+		x->dead_vcpus = v->next_dead;
+		free_vcpu(v);
+	}
+	while ((vm = x->dead_vms)) {
+		x->dead_vms = vm->next_dead;
+		ex_set_free(&vm->set);
+		free(vm);
+	}
+}
+
+void exits_free(struct exits *x)
+{
+	free_dead(x);
+	free(x->hash);
+	x->hash = NULL;
+}
+
+/* ---- the hash ---- */
+
+static size_t home(const struct exits *x, int32_t tid)
+{
+	return (size_t)(((uint32_t)tid * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (x->nhash - 1);
+}
+
+static size_t find_place(const struct exits *x, int32_t tid)
+{
+	size_t i = home(x, tid);
+
+	while (x->hash[i] && x->hash[i]->tid != tid)
+		i = (i + 1) & (x->nhash - 1);
+	return i;
+}
+
+static int grow(struct exits *x)
+{
+	struct ex_thread **old = x->hash;
+	size_t nold = x->nhash;
+
+	if (x->nthread * 2 < x->nhash)
+		return 0;
+	x->hash = calloc(nold * 2, sizeof(struct ex_thread *));
+	if (!x->hash) {
+		x->hash = old;
+		return x->nthread + 1 < nold ? 0 : -ENOMEM;
+	}
+	x->nhash = nold * 2;
+	for (size_t i = 0; i < nold; i++)
+		if (old[i])
+			x->hash[find_place(x, old[i]->tid)] = old[i];
+	free(old);
+	return 0;
+}
+
+/* Closes the gap, so that no search ends before what it looks for. */
+static void remove_at(struct exits *x, size_t gap)
+{
+	size_t mask = x->nhash - 1;
+
+	x->hash[gap] = NULL;
+	x->nthread--;
+	for (size_t i = (gap + 1) & mask; x->hash[i]; i = (i + 1) & mask) {
+		size_t want = home(x, x->hash[i]->tid);
+
+		if (((i - want) & mask) < ((i - gap) & mask))
+			continue;
+		x->hash[gap] = x->hash[i];
+		x->hash[i] = NULL;
+		gap = i;
+	}
+}
+
+static void unhash(struct exits *x, struct ex_thread *t)
+{
+	size_t i = find_place(x, t->tid);
+
+	for (size_t c = 0; c < EX_CPUS; c++)
+		if (x->last[c] == t)
+			x->last[c] = NULL;
+	if (x->hash[i] == t)
+		remove_at(x, i);
+	t->v = NULL; /* may be freed before the thread is seen again */
+}
+
+/* ---- thread → vCPU ---- */
+
+static struct ex_vcpu *own_tables(struct ex_thread *t)
+{
+	if (!t->own)
+		t->own = calloc(1, sizeof(*t->own));
+	return t->own;
+}
+
+/* What `from` collected belongs to `to`; open pairs find their new cells when they end. */
+static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
+{
+	ex_set_take(&to->set, &from->set, &x->vcpu_limits);
+	hist_merge(&to->hist, &from->hist);
+	hist_free(&from->hist);
+	to->exit_ns += from->exit_ns;
+	to->dropped += from->dropped;
+	to->touched |= from->touched;
+	to->torn |= from->torn;
+	if (from->last > to->last) {
+		to->last = from->last;
+		to->open = from->open;
+		to->read_timed = from->read_timed;
+		memcpy(to->pair, from->pair, sizeof(to->pair));
+		for (unsigned k = 0; k < KIND_HALT; k++)
+			to->pair[k].cell = to->pair[k].vm_cell = NULL;
+	}
+	from->exit_ns = from->dropped = 0;
+	from->touched = from->torn = false;
+	from->open = 0;
+}
+
+static struct inv_vcpu *living_vcpu(const struct inv_thread *t)
+{
+	if (!t->vcpu || t->vcpu->flags & INV_GONE)
+		return NULL;
+	/* One process can hold several VMs; a provisional one's vCPU is not the thread's any more.
+	 */
+	if (t->vcpu->vm != t->vm && t->vcpu->vm->pid != t->vm->pid)
+		return NULL;
+	return t->vcpu;
+}
+
+/* Only what was collected before its vCPU was known moves; a vCPU's own figures never do. */
+static void set_vcpu(struct exits *x, struct ex_thread *t, struct ex_vcpu *v)
+{
+	struct ex_vcpu *old = t->v;
+
+	t->v = v;
+	t->kvm_id = v->inv ? v->inv->kvm_id : -1;
+	if (!old || old == v)
+		return;
+	if (old == t->own || (old->vm->provisional && old->vm != v->vm))
+		take_vcpu(x, v, old);
+}
+
+static int relate(struct exits *x, struct ex_thread *t)
+{
+	struct inv_vcpu *iv = living_vcpu(t->inv);
+	struct ex_vcpu *v = iv ? state_ex_vcpu(iv) : own_tables(t);
+	struct ex_vm *vm = state_ex_vm(iv ? iv->vm : t->inv->vm);
+	struct ex_vm *old = t->v ? t->v->vm : NULL;
+
+	if (!v || !vm)
+		return -ENOMEM;
+	if (!vm->gen)
+		vm->gen = ++x->gens;
+	v->vm = vm;
+	/* Cells point into the old VM's table: it must be emptied before they are looked up. */
+	if (old && old != vm && old->provisional)
+		ex_set_take(&vm->set, &old->set, &x->vm_limits);
+	if (old != vm) {
+		vm->gen = ++x->gens;
+		if (v == t->v)
+			for (unsigned k = 0; k < KIND_HALT; k++)
+				v->pair[k].cell = v->pair[k].vm_cell = NULL;
+	}
+	set_vcpu(x, t, v);
+	return 0;
+}
+
+struct ex_thread *exits_thread(struct exits *x, int32_t tid)
+{
+	size_t i = find_place(x, tid);
+	struct ex_thread *t = x->hash[i];
+	struct inv_thread *inv;
+
+	if (t)
+		return t;
+	if (tid <= 0 || grow(x))
+		return NULL;
+	inv = inventory_thread(x->inv, tid);
+	if (!inv)
+		inv = inventory_provisional(x->inv, tid);
+	t = inv ? state_ex_thread(inv) : NULL;
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	t->inv = inv;
+	if (relate(x, t))
+		return NULL;
+	x->hash[find_place(x, tid)] = t;
+	x->nthread++;
+	return t;
+}
+
+void exits_switch_vcpu(struct exits *x, struct ex_thread *t, int kvm_id)
+{
+	struct inv_vcpu *cur = living_vcpu(t->inv);
+	struct inv_vm *vm = cur ? cur->vm : t->inv->vm;
+	struct inv_vcpu *v = inventory_add_vcpu(x->inv, vm, kvm_id);
+
+	if (!v)
+		return;
+	inventory_set_thread(x->inv, v, t->inv);
+	relate(x, t);
+}
+
+void exits_relate(struct exits *x)
+{
+	uint64_t generation = inventory_generation(x->inv);
+
+	if (generation == x->generation)
+		return;
+	x->generation = generation;
+	for (size_t i = 0; i < x->nhash;) {
+		struct ex_thread *t = x->hash[i];
+
+		if (t && (t->inv->flags & INV_GONE || relate(x, t)))
+			unhash(x, t); /* may move another one here: the same place again */
+		else
+			i++;
+	}
+	free_dead(x);
+}
+
+/* ---- kinds, and what the inventory lets go ---- */
+
+/* Pairs whose end is not collected any more. */
+void exits_kinds(struct exits *x, unsigned kinds, bool entry_exit)
+{
+	exits_relate(x);
+	for (size_t i = 0; i < x->nhash; i++) {
+		struct ex_vcpu *v = x->hash[i] ? x->hash[i]->v : NULL;
+
+		if (v)
+			v->open &= (uint8_t)(entry_exit ? kinds | KIND_BIT(KIND_VMEXIT) : 0);
+	}
+	x->kinds = kinds;
+	x->kinds_all &= kinds;
+	x->entry_exit = entry_exit;
+	x->entry_exit_all = x->entry_exit_all && entry_exit;
+}
+
+void exits_thread_gone(struct exits *x, struct ex_thread *t)
+{
+	unhash(x, t);
+	free_vcpu(t->own);
+	t->own = NULL;
+}
+
+void exits_vcpu_gone(struct exits *x, struct ex_vcpu *v)
+{
+	v->inv = NULL;
+	v->next_dead = x->dead_vcpus;
+	x->dead_vcpus = v;
+}
+
+void exits_vm_gone(struct exits *x, struct ex_vm *vm)
+{
+	vm->next_dead = x->dead_vms;
+	x->dead_vms = vm;
+}

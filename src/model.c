@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The model: what collectors say goes in here. Snapshots are made in model_commit.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_state.h"
+
+/* ---- state of the inventory's objects ---- */
+
+struct ex_vm *state_ex_vm(struct inv_vm *vm)
+{
+	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		vm->cookie[INV_COOKIE_MODEL] = s;
+	}
+	if (!s)
+		return NULL;
+	s->ex.provisional = vm->flags & INV_PROVISIONAL;
+	return &s->ex;
+}
+
+struct ex_vcpu *state_ex_vcpu(struct inv_vcpu *v)
+{
+	struct model_vcpu *s = v->cookie[INV_COOKIE_MODEL];
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		v->cookie[INV_COOKIE_MODEL] = s;
+	}
+	if (!s)
+		return NULL;
+	s->ex.inv = v;
+	return &s->ex;
+}
+
+struct model_thread *model_thread_state(struct inv_thread *t)
+{
+	if (!t->cookie[INV_COOKIE_MODEL])
+		t->cookie[INV_COOKIE_MODEL] = calloc(1, sizeof(struct model_thread));
+	return t->cookie[INV_COOKIE_MODEL];
+}
+
+struct ex_thread *state_ex_thread(struct inv_thread *t)
+{
+	struct model_thread *s = model_thread_state(t);
+
+	return s ? &s->ex : NULL;
+}
+
+static void thread_free(void *ctx, struct inv_thread *t)
+{
+	struct model *m = ctx;
+	struct model_thread *s = t->cookie[INV_COOKIE_MODEL];
+
+	if (!s)
+		return;
+	exits_thread_gone(&m->ex, &s->ex);
+	free(s->pin);
+	free(s->node);
+	free(s);
+	t->cookie[INV_COOKIE_MODEL] = NULL;
+}
+
+static void vcpu_free(void *ctx, struct inv_vcpu *v)
+{
+	struct model *m = ctx;
+	struct model_vcpu *s = v->cookie[INV_COOKIE_MODEL];
+
+	if (s)
+		exits_vcpu_gone(&m->ex, &s->ex);
+	v->cookie[INV_COOKIE_MODEL] = NULL;
+}
+
+static void vm_free(void *ctx, struct inv_vm *vm)
+{
+	struct model *m = ctx;
+	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+
+	if (s)
+		exits_vm_gone(&m->ex, &s->ex);
+	vm->cookie[INV_COOKIE_MODEL] = NULL;
+}
+
+/* ---- the sink ---- */
+
+static void on_samples(void *ctx, const struct sample *s, size_t n)
+{
+	exits_samples(&((struct model *)ctx)->ex, s, n);
+}
+
+static void on_aggregates(void *ctx, const struct aggregate *a, size_t n)
+{
+	exits_aggregates(&((struct model *)ctx)->ex, a, n);
+}
+
+static void on_loss(void *ctx, const struct loss *l)
+{
+	exits_loss(&((struct model *)ctx)->ex, l);
+}
+
+static void on_loss_count(void *ctx, const struct loss_count *c)
+{
+	((struct model *)ctx)->lost += c->n;
+}
+
+static void on_kinds(void *ctx, unsigned kinds, bool entry_exit, int64_t time)
+{
+	(void)time; /* what was opened or closed within an interval is not whole in it */
+	exits_kinds(&((struct model *)ctx)->ex, kinds, entry_exit);
+}
+
+static void on_thread(void *ctx, const struct thread_reading *r)
+{
+	struct model_thread *s = model_thread_state(r->thread);
+
+	if (s)
+		use_reading(&s->use, r, ((struct model *)ctx)->config.clk_tck);
+}
+
+static void on_place(void *ctx, const struct place_reading *r)
+{
+	struct model_thread *s = model_thread_state(r->thread);
+
+	(void)ctx;
+	if (!s)
+		return;
+	inventory_set(&s->pin, r->pin);
+	inventory_set(&s->node, r->node);
+}
+
+static void on_quota(void *ctx, const struct quota_reading *r)
+{
+	struct model_thread *t = r->thread ? model_thread_state(r->thread) : NULL;
+
+	(void)ctx;
+	if (t)
+		use_quota_reading(&t->quota, r);
+	else if (!r->thread && state_ex_vm(r->vm))
+		use_quota_reading(&((struct model_vm *)r->vm->cookie[INV_COOKIE_MODEL])->quota, r);
+}
+
+/* Without memory for the CPUs the reading is not taken: the next one has the longer interval. */
+static void on_host(void *ctx, const struct host_reading *r)
+{
+	struct model_host *h = &((struct model *)ctx)->host;
+
+	if (r->ncpu > h->room) {
+		struct cpu_reading *c = realloc(h->cpus, r->ncpu * sizeof(*c));
+
+		if (!c)
+			return;
+		h->cpus = c;
+		h->room = r->ncpu;
+	}
+	h->now = *r;
+	h->now.cpu = h->cpus;
+	if (r->ncpu)
+		memcpy(h->cpus, r->cpu, r->ncpu * sizeof(*h->cpus));
+	h->have = true;
+}
+
+static void on_tasks(void *ctx, const struct task_reading *t, size_t n)
+{
+	struct model *m = ctx;
+
+	if (n > m->task_room) {
+		struct model_task *more = realloc(m->tasks, n * sizeof(*more));
+
+		if (!more)
+			return;
+		m->tasks = more;
+		m->task_room = n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		m->tasks[i].pid = t[i].pid;
+		m->tasks[i].cpu_pct = t[i].cpu_pct;
+		m->tasks[i].state = t[i].state;
+		snprintf(m->tasks[i].comm, sizeof(m->tasks[i].comm), "%s",
+			 t[i].comm ? t[i].comm : "");
+	}
+	m->ntasks = n;
+}
+
+static struct model_source *find_source(struct model *m, const char *name)
+{
+	struct model_source *s;
+
+	for (size_t i = 0; i < m->nsources; i++)
+		if (!strcmp(m->sources[i].name, name))
+			return &m->sources[i];
+	s = realloc(m->sources, (m->nsources + 1) * sizeof(*s));
+	if (!s)
+		return NULL;
+	m->sources = s;
+	s += m->nsources;
+	*s = (struct model_source){0};
+	if (inventory_set(&s->name, name))
+		return NULL;
+	m->nsources++;
+	return s;
+}
+
+static void on_source(void *ctx, const char *name, int state, const char *why, const char *mend)
+{
+	struct model_source *s = find_source(ctx, name);
+
+	if (!s)
+		return;
+	s->state = (uint8_t)state;
+	inventory_set(&s->why, why);
+	inventory_set(&s->mend, mend);
+}
+
+static const struct sink sink_template = {
+	.samples = on_samples,
+	.aggregates = on_aggregates,
+	.loss = on_loss,
+	.loss_count = on_loss_count,
+	.kinds = on_kinds,
+	.thread = on_thread,
+	.place = on_place,
+	.quota = on_quota,
+	.host = on_host,
+	.tasks = on_tasks,
+	.source = on_source,
+};
+
+/* ---- life ---- */
+
+static int init(struct model *m, const struct model_config *c)
+{
+	const struct inv_observer observer = {m, thread_free, vcpu_free, vm_free};
+	int err;
+
+	m->config = *c;
+	if (m->config.clk_tck <= 0)
+		m->config.clk_tck = 100;
+	m->sink = sink_template;
+	m->sink.ctx = m;
+	err = exits_init(&m->ex, m->inv, m->names, c->vcpu_keys ? c->vcpu_keys : 8,
+			 c->vm_keys ? c->vm_keys : 64);
+	if (err)
+		return err;
+	if (inventory_set(&m->node, c->node ? c->node : "") ||
+	    inventory_set(&m->kernel, c->kernel ? c->kernel : "") ||
+	    inventory_set(&m->boot_id, c->boot_id ? c->boot_id : ""))
+		return -ENOMEM;
+	m->findings = findings_new();
+	if (!m->findings)
+		return -ENOMEM;
+	return inventory_observe(m->inv, &observer);
+}
+
+struct model *model_new(const struct model_config *c, struct inventory *inv,
+			const struct kvm_names *names)
+{
+	struct model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->inv = inv;
+	m->names = names;
+	if (!init(m, c))
+		return m;
+	exits_free(&m->ex);
+	findings_free(m->findings);
+	free(m->node);
+	free(m->kernel);
+	free(m->boot_id);
+	free(m);
+	return NULL;
+}
+
+/* The inventory outlives the model: its cookies are taken back here. */
+static void free_cookies(struct model *m)
+{
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
+		for (size_t i = 0; i < vm->nvcpu; i++)
+			vcpu_free(m, vm->vcpu[i]);
+		for (struct inv_thread *t = vm->threads; t; t = t->next)
+			thread_free(m, t);
+		vm_free(m, vm);
+	}
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	free_cookies(m);
+	exits_free(&m->ex);
+	for (size_t i = 0; i < m->nsources; i++) {
+		free(m->sources[i].name);
+		free(m->sources[i].why);
+		free(m->sources[i].mend);
+	}
+	for (int k = 0; k < KIND_NR; k++) {
+		hist_free(&m->kinds[k].now_hist);
+		hist_free(&m->kinds[k].total_hist);
+	}
+	findings_free(m->findings);
+	free(m->sources);
+	free(m->tasks);
+	free(m->host.cpus);
+	free(m->host.prev_cpus);
+	free(m->node);
+	free(m->kernel);
+	free(m->boot_id);
+	free(m);
+}
+
+const struct sink *model_sink(struct model *m)
+{
+	return &m->sink;
+}
+
+void model_demand(struct model *m, const struct demand *d)
+{
+	m->demand = *d;
+}
+
+void model_self(struct model *m, struct value cpu, struct value guest)
+{
+	m->self_cpu = cpu;
+	m->self_guest = guest;
+}
+
+void model_discovery(struct model *m, unsigned done, unsigned all)
+{
+	m->discovered = done;
+	m->discovering = all;
+}
+
+static void reset_vm(struct inv_vm *vm)
+{
+	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+
+	if (s)
+		ex_set_reset(&s->ex.set);
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+		if (v)
+			ex_set_reset(&v->ex.set);
+	}
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
+
+		if (th && th->ex.own)
+			ex_set_reset(&th->ex.own->set);
+	}
+}
+
+void model_reset(struct model *m)
+{
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next)
+		reset_vm(vm);
+	for (int k = 0; k < KIND_NR; k++) {
+		m->kinds[k].total = (struct ex_acc){0};
+		hist_free(&m->kinds[k].total_hist);
+	}
+	m->lost_total = 0;
+	m->since = m->last;
+}

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exit figures and rows of a snapshot, from the tables of exits_cells.h.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "kvm_names.h"
+#include "model_rows.h"
+
+#define NAME_SIZE 64
+#define HEAT_KEYS 8 /* a kind and table: heat maps for its top keys */
+#define MANY_VCPUS 4096 /* above it only the selected VM's vCPUs keep total histograms a key */
+#define ACCESS_MIN 10 /* events without a kvm_entry before we say that there is none */
+
+static const double percentiles[] = {0.5, 0.99, 0.999};
+
+static struct model_vm *vm_state(const struct inv_vm *vm)
+{
+	return vm->cookie[INV_COOKIE_MODEL];
+}
+
+static struct model_vcpu *vcpu_state(const struct inv_vcpu *v)
+{
+	return v->cookie[INV_COOKIE_MODEL];
+}
+
+struct value commit_exit_value(const struct commit *c, double v)
+{
+	struct value x = c->exits;
+
+	x.v = value_has(x) ? v : 0;
+	return x;
+}
+
+/* ---- before the rows: VM sums, and how much is known ---- */
+
+static void fold_vm(struct model *m, struct inv_vm *vm)
+{
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		struct model_vcpu *v = vcpu_state(vm->vcpu[i]);
+
+		if (v && v->ex.touched)
+			exits_fold(&m->ex, &v->ex);
+	}
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
+
+		if (th && th->ex.own && th->ex.own->touched)
+			exits_fold(&m->ex, th->ex.own);
+	}
+}
+
+/* The row "poll size" is no time and no event of a guest: it is in no sum. */
+static bool in_sums(const struct ex_cell *c)
+{
+	return c->kind != KIND_HALT || c->dir != DIR_NONE || c->other;
+}
+
+static void sum_kinds(struct model *m, const struct ex_set *set)
+{
+	const struct ex_cell *c;
+
+	for (int k = 0; k < KIND_NR; k++) {
+		EX_EACH(&set->kind[k], c)
+		{
+			if (!in_sums(c) || (!c->now.count && !c->now.timed))
+				continue;
+			ex_acc_add(&m->kinds[k].now, &c->now);
+			hist_merge(&m->kinds[k].now_hist, &c->now_hist);
+		}
+	}
+}
+
+void model_fold(struct model *m)
+{
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
+		fold_vm(m, vm);
+		if (vm_state(vm))
+			sum_kinds(m, &vm_state(vm)->ex.set);
+	}
+}
+
+static uint64_t guest_events(const struct model *m)
+{
+	return m->kinds[KIND_MMIO].now.count + m->kinds[KIND_IOPORT].now.count +
+	       m->kinds[KIND_MSR].now.count + m->kinds[KIND_USEREXIT].now.count;
+}
+
+/* Decides once an interval how exit figures are known; see commit.exits. */
+void model_exit_state(struct commit *c)
+{
+	struct model *m = c->m;
+	struct exits *x = &m->ex;
+
+	if (x->seen)
+		m->no_entry_exit = false;
+	else if (x->entry_exit_all && guest_events(m) >= ACCESS_MIN)
+		m->no_entry_exit = true;
+	if (c->dt_s <= 0)
+		c->exits = value_pending();
+	else if (!x->entry_exit_all)
+		c->exits = x->entry_exit ? value_pending() : value_na(WHY_NOT_OPEN);
+	else if (x->seen)
+		c->exits = value_known(0);
+	else
+		c->exits = m->no_entry_exit ? value_na(WHY_NO_ENTRY_EXIT) : value_pending();
+}
+
+/* ---- rows ---- */
+
+struct sums {
+	struct ex_acc now[KIND_NR], total[KIND_NR];
+};
+
+static void sum_set(const struct ex_set *set, struct sums *out)
+{
+	const struct ex_cell *c;
+
+	memset(out, 0, sizeof(*out));
+	for (int k = 0; k < KIND_NR; k++) {
+		EX_EACH(&set->kind[k], c)
+		{
+			if (!in_sums(c))
+				continue;
+			ex_acc_add(&out->now[k], &c->now);
+			ex_acc_add(&out->total[k], &c->total);
+			ex_acc_add(&out->total[k], &c->now);
+		}
+	}
+}
+
+static struct value share(uint64_t part, uint64_t whole)
+{
+	return whole ? value_known(100.0 * (double)part / (double)whole) : value_pending();
+}
+
+static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_acc *whole,
+		       const struct hist *h, double seconds)
+{
+	uint64_t p[3] = {0};
+
+	t->count = a->count;
+	t->timed = a->timed;
+	t->time_ns = a->sum;
+	t->min_ns = a->timed ? a->min : 0;
+	t->max_ns = a->max;
+	t->avg_ns = a->timed ? (double)a->sum / (double)a->timed : 0;
+	t->stderr_pct = ex_acc_stderr_pct(a);
+	if (h)
+		hist_quantiles(h, percentiles, p, 3);
+	t->p50_ns = p[0];
+	t->p99_ns = p[1];
+	t->p999_ns = p[2];
+	t->rate = seconds > 0 ? value_known((double)a->count / seconds) : value_pending();
+	t->count_pct = share(a->count, whole->count);
+	t->time_pct = share(a->sum, whole->sum);
+}
+
+/* What the interval has of a kind that was not open all the time is no rate. */
+static void mask_rate(const struct commit *c, enum kvm_kind kind, struct tally *now)
+{
+	const struct exits *x = &c->m->ex;
+	unsigned open = x->kinds_all | (x->entry_exit_all ? KIND_BIT(KIND_VMEXIT) : 0);
+
+	if (open & KIND_BIT(kind))
+		return;
+	now->rate = x->kinds & KIND_BIT(kind) ? value_pending() : value_na(WHY_NOT_OPEN);
+}
+
+static bool kind_has_time(const struct model *m, enum kvm_kind kind)
+{
+	return kind == KIND_HALT || m->ex.seen;
+}
+
+/* Interval included: the cell's own total is as of the interval before. */
+static void total_tally(struct commit *c, const struct ex_cell *cell, const struct ex_acc *whole,
+			struct tally *t)
+{
+	struct ex_acc a = cell->total;
+	struct hist sum = {0};
+	const struct hist *h = &cell->total_hist;
+
+	ex_acc_add(&a, &cell->now);
+	if (cell->now.timed && cell->total_hist.used) {
+		hist_merge(&sum, &cell->total_hist);
+		hist_merge(&sum, &cell->now_hist);
+		h = &sum;
+	} else if (!cell->total.timed) {
+		h = &cell->now_hist;
+	}
+	fill_tally(t, &a, whole, h, c->total_s);
+	hist_free(&sum);
+}
+
+static const char *cell_name(const struct commit *c, const struct ex_cell *cell, char *buf)
+{
+	if (cell->other)
+		return "other";
+	return kvm_names_key(c->m->names, cell->kind, cell->isa, cell->key, (enum ev_dir)cell->dir,
+			     buf, NAME_SIZE);
+}
+
+static void put_heat(struct commit *c, const struct ex_cell *cell, struct snap_exit *row)
+{
+	uint32_t *heat;
+
+	if (!cell->now.timed || !cell->now_hist.used)
+		return;
+	heat = snapshot_alloc(c->s, HEAT_BUCKETS, sizeof(*heat));
+	if (heat)
+		hist_heat(&cell->now_hist, heat);
+	row->heat = heat;
+}
+
+static void put_row(struct commit *c, const struct ex_cell *cell, const struct sums *sums,
+		    struct snap_exit *row)
+{
+	char buf[NAME_SIZE];
+	const char *note = cell->other ? "" : kvm_names_note(c->m->names, cell->kind, cell->key);
+
+	row->kind = cell->kind;
+	row->idle = cell->idle;
+	row->other = cell->other;
+	row->has_time = kind_has_time(c->m, cell->kind);
+	row->isa = cell->isa;
+	row->key = cell->key;
+	row->dir = cell->dir;
+	row->name = snapshot_str(c->s, cell_name(c, cell, buf));
+	row->note = snapshot_str(c->s, note);
+	fill_tally(&row->now, &cell->now, &sums->now[cell->kind], &cell->now_hist, c->dt_s);
+	mask_rate(c, cell->kind, &row->now);
+	total_tally(c, cell, &sums->total[cell->kind], &row->total);
+}
+
+static bool has_row(const struct ex_cell *c)
+{
+	return c->now.count || c->now.timed || c->total.count || c->total.timed;
+}
+
+uint32_t model_exit_rows(const struct ex_set *set)
+{
+	const struct ex_cell *c;
+	uint32_t n = 0;
+
+	for (int k = 0; k < KIND_NR; k++)
+		EX_EACH(&set->kind[k], c)
+	n += has_row(c);
+	return n;
+}
+
+/* The cell's time of this interval that at most HEAT_KEYS - 1 others of its table exceed. */
+static uint64_t heat_border(const struct ex_table *t)
+{
+	uint64_t top[HEAT_KEYS] = {0};
+	const struct ex_cell *c;
+
+	EX_EACH(t, c)
+	{
+		uint64_t v = c->now.sum;
+
+		for (int i = 0; i < HEAT_KEYS; i++) {
+			uint64_t low = top[i];
+
+			if (v <= low)
+				continue;
+			top[i] = v;
+			v = low;
+		}
+	}
+	return top[HEAT_KEYS - 1];
+}
+
+void model_put_rows(struct commit *c, const struct ex_set *set, uint32_t vm, int32_t vcpu,
+		    struct snap_exits *out)
+{
+	bool heat = vcpu < 0 || c->vms[vm].id == c->m->demand.vm;
+	const struct ex_cell *cell;
+	struct sums sums;
+
+	out->first = c->nexits;
+	sum_set(set, &sums);
+	for (int k = 0; k < KIND_NR; k++) {
+		uint64_t border = heat_border(&set->kind[k]);
+
+		EX_EACH(&set->kind[k], cell)
+		{
+			struct snap_exit *row = &c->exit_rows[c->nexits];
+
+			if (!has_row(cell) || c->nexits == c->exit_room)
+				continue;
+			row->vm = vm;
+			row->vcpu = vcpu;
+			put_row(c, cell, &sums, row);
+			if (heat && cell->now.sum >= border)
+				put_heat(c, cell, row);
+			c->nexits++;
+		}
+	}
+	out->n = c->nexits - out->first;
+}
+
+/* ---- figures of VM and vCPU rows ---- */
+
+struct picture {
+	uint64_t count, time; /* vm exits, all; time of those that are not idle */
+	uint64_t max;
+	uint64_t access, user; /* events of the other kinds */
+	const struct ex_cell *top;
+	uint64_t top_part, top_whole;
+};
+
+static bool is_access(unsigned kind)
+{
+	return kind == KIND_MMIO || kind == KIND_IOPORT || kind == KIND_MSR ||
+	       kind == KIND_HYPERCALL;
+}
+
+/* TOP EXIT by time; by count where nothing has a time. */
+static void consider_top(struct picture *p, const struct ex_cell *c, bool by_time)
+{
+	uint64_t part = by_time ? c->now.sum : c->now.count;
+
+	p->top_whole += part;
+	if (c->other || part <= p->top_part)
+		return;
+	p->top = c;
+	p->top_part = part;
+}
+
+static void look_at_exits(const struct ex_set *set, struct picture *p)
+{
+	const struct ex_cell *c;
+
+	EX_EACH(&set->kind[KIND_VMEXIT], c)
+	{
+		p->count += c->now.count;
+		if (c->idle)
+			continue;
+		p->time += c->now.sum;
+		if (c->now.timed && c->now.max > p->max)
+			p->max = c->now.max;
+		consider_top(p, c, true);
+	}
+}
+
+static void look_at_accesses(const struct ex_set *set, struct picture *p)
+{
+	const struct ex_cell *c;
+
+	for (unsigned k = 0; k < KIND_NR; k++) {
+		EX_EACH(&set->kind[k], c)
+		{
+			p->access += is_access(k) ? c->now.count : 0;
+			p->user += k == KIND_USEREXIT ? c->now.count : 0;
+		}
+	}
+	for (unsigned k = 0; k < KIND_NR; k++)
+		if (is_access(k) || (k == KIND_USEREXIT && !p->access))
+			EX_EACH(&set->kind[k], c)
+	consider_top(p, c, false);
+}
+
+/*
+ * Without kvm_exit each access and each return to the VMM is at most one exit, and one exit may
+ * be both: the larger sum is what is surely there.
+ */
+static struct value event_rate(const struct commit *c, const struct picture *p)
+{
+	uint64_t n = p->access > p->user ? p->access : p->user;
+	unsigned some = c->m->ex.kinds_all & (KIND_ALL & ~KIND_BIT(KIND_VMEXIT));
+
+	if (c->dt_s <= 0 || !some)
+		return commit_exit_value(c, 0);
+	return value_partial((double)n / c->dt_s, WHY_NO_ENTRY_EXIT);
+}
+
+static void fill_picture(struct commit *c, const struct ex_set *set, const struct hist *h,
+			 struct snap_exits *out)
+{
+	struct picture p = {0};
+	char buf[NAME_SIZE];
+	uint64_t q[2] = {0};
+
+	if (c->m->no_entry_exit && !c->m->ex.seen)
+		look_at_accesses(set, &p);
+	else
+		look_at_exits(set, &p);
+	out->rate = c->m->no_entry_exit ? event_rate(c, &p)
+					: commit_exit_value(c, (double)p.count / c->dt_s);
+	out->p50 = out->p99 = out->max = value_has(c->exits) ? value_pending() : c->exits;
+	if (value_has(c->exits) && h->used && hist_count(h)) {
+		hist_quantiles(h, percentiles, q, 2);
+		out->p50 = value_known((double)q[0]);
+		out->p99 = value_known((double)q[1]);
+		out->max = value_known((double)p.max);
+	}
+	out->top = p.top ? snapshot_str(c->s, cell_name(c, p.top, buf)) : "";
+	out->top_pct = p.top ? share(p.top_part, p.top_whole) : value_pending();
+	out->open = "";
+	out->open_ns = value_na(WHY_NONE);
+}
+
+static void put_open(struct commit *c, const struct ex_vcpu *v, struct snap_exits *out)
+{
+	const struct ex_open *e = &v->pair[KIND_VMEXIT], *u = &v->pair[KIND_USEREXIT];
+	const struct ex_key *k = v->open & KIND_BIT(KIND_USEREXIT) ? &u->key : &e->key;
+	char buf[NAME_SIZE];
+
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || c->s->time <= e->begin ||
+	    exits_torn(&c->m->ex, e->begin, c->s->time))
+		return;
+	if (kvm_names_idle(c->m->names, e->key.isa, e->key.key))
+		return;
+	out->open = snapshot_str(c->s, kvm_names_key(c->m->names, k->kind, k->isa, k->key,
+						     (enum ev_dir)k->dir, buf, sizeof(buf)));
+	out->open_ns = value_known((double)(c->s->time - e->begin));
+}
+
+/* %EXIT of n vCPUs that were in exits for so long together. */
+static struct value exit_pct(const struct commit *c, uint64_t ns, size_t nvcpu, bool torn)
+{
+	double all = c->dt_s * 1e9 * (double)nvcpu;
+	struct value v;
+
+	if (all <= 0)
+		return value_has(c->exits) ? value_pending() : c->exits;
+	v = commit_exit_value(c, 100.0 * (double)ns / all);
+	if (value_has(v) && v.v > 100)
+		v.v = 100;
+	return torn && value_has(v) ? value_partial(v.v, WHY_NONE) : v;
+}
+
+static uint64_t vcpu_exit_ns(const struct commit *c, const struct ex_vcpu *v)
+{
+	return v->exit_ns + exits_open_ns(&c->m->ex, v, c->s->time);
+}
+
+void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_vcpu *row)
+{
+	static const struct model_vcpu none;
+	const struct model_vcpu *v = vcpu_state(iv) ? vcpu_state(iv) : &none;
+
+	fill_picture(c, &v->ex.set, &v->ex.hist, &row->ex);
+	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex), 1, v->ex.torn);
+	row->ex.lost = v->ex.dropped;
+	put_open(c, &v->ex, &row->ex);
+}
+
+struct vm_sum {
+	uint64_t ns, lost;
+	bool torn;
+	struct hist hist;
+	const struct ex_vcpu *open; /* the exit open for longest */
+};
+
+static void add_vcpu(const struct commit *c, const struct ex_vcpu *v, struct vm_sum *sum)
+{
+	const struct ex_open *e = &v->pair[KIND_VMEXIT];
+
+	sum->ns += vcpu_exit_ns(c, v);
+	sum->lost += v->dropped;
+	sum->torn |= v->torn;
+	hist_merge(&sum->hist, &v->hist);
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) ||
+	    kvm_names_idle(c->m->names, e->key.isa, e->key.key))
+		return;
+	if (!sum->open || e->begin < sum->open->pair[KIND_VMEXIT].begin)
+		sum->open = v;
+}
+
+void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *row)
+{
+	static const struct model_vm none;
+	const struct model_vm *state = vm_state(vm) ? vm_state(vm) : &none;
+	struct vm_sum sum = {0};
+	size_t n = vm->nvcpu;
+
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		if (vcpu_state(vm->vcpu[i]))
+			add_vcpu(c, &vcpu_state(vm->vcpu[i])->ex, &sum);
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
+
+		if (!th || !th->ex.own)
+			continue;
+		n += th->ex.own == th->ex.v; /* a vCPU that is not known yet */
+		add_vcpu(c, th->ex.own, &sum);
+	}
+	fill_picture(c, &state->ex.set, &sum.hist, &row->ex);
+	row->ex.pct = exit_pct(c, sum.ns, n, sum.torn);
+	row->ex.lost = sum.lost;
+	if (sum.open)
+		put_open(c, sum.open, &row->ex);
+	hist_free(&sum.hist);
+}
+
+void model_kinds(struct commit *c)
+{
+	for (int k = 0; k < KIND_NR; k++) {
+		struct model_kind *kind = &c->m->kinds[k];
+
+		ex_acc_add(&kind->total, &kind->now);
+		hist_merge(&kind->total_hist, &kind->now_hist);
+		fill_tally(&c->s->kinds[k], &kind->now, &kind->now, &kind->now_hist, c->dt_s);
+		mask_rate(c, (enum kvm_kind)k, &c->s->kinds[k]);
+		fill_tally(&c->s->kinds_total[k], &kind->total, &kind->total, &kind->total_hist,
+			   c->total_s);
+		kind->now = (struct ex_acc){0};
+		hist_clear(&kind->now_hist);
+	}
+}
+
+/* ---- the next interval ---- */
+
+static void set_detail(struct ex_vcpu *v, enum ex_detail detail)
+{
+	struct ex_cell *c;
+
+	if (v->detail == detail)
+		return;
+	for (int k = 0; k < KIND_NR && detail < v->detail; k++) {
+		EX_EACH(&v->set.kind[k], c)
+		{
+			hist_free(&c->total_hist);
+			if (detail == EX_SUMS)
+				hist_free(&c->now_hist);
+		}
+	}
+	v->detail = (uint8_t)detail;
+}
+
+static enum ex_detail wanted_detail(const struct model *m, const struct inv_vm *vm)
+{
+	if (m->demand.vm == vm->id)
+		return EX_TOTALS;
+	if (!m->demand.exits_all_vcpus)
+		return EX_SUMS;
+	return inventory_nvcpu(m->inv) <= MANY_VCPUS ? EX_TOTALS : EX_INTERVAL;
+}
+
+static void next_vm(struct model *m, struct inv_vm *vm)
+{
+	enum ex_detail detail = wanted_detail(m, vm);
+
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		struct model_vcpu *v = vcpu_state(vm->vcpu[i]);
+
+		if (!v)
+			continue;
+		exits_next_vcpu(&v->ex);
+		set_detail(&v->ex, detail);
+	}
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
+
+		if (th && th->ex.own)
+			exits_next_vcpu(th->ex.own);
+	}
+	if (vm_state(vm))
+		exits_next_vm(&m->ex, &vm_state(vm)->ex);
+}
+
+void model_next(struct model *m, int64_t watermark)
+{
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next)
+		next_vm(m, vm);
+	exits_next(&m->ex, watermark);
+}

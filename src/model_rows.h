@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The parts of model_commit(): each fills its rows of a snapshot. Private to model*.c. */
+#ifndef KVMTOP_MODEL_ROWS_H
+#define KVMTOP_MODEL_ROWS_H
+
+#include "model_state.h"
+
+/* The interval that is being frozen. */
+struct commit {
+	struct model *m;
+	struct snapshot *s;
+	double dt_s; /* 0: no interval yet */
+	double total_s; /* since start or reset */
+	struct value exits; /* how exit figures are known: .state and .why serve as template */
+	struct snap_vm *vms;
+	struct snap_vcpu *vcpus;
+	struct snap_thread *threads;
+	struct snap_exit *exit_rows;
+	uint32_t nexits, exit_room;
+	bool no_memory;
+};
+
+/* v where exit figures are known, else why not. */
+struct value commit_exit_value(const struct commit *c, double v);
+
+/* model_exits.c */
+void model_fold(struct model *m);
+void model_exit_state(struct commit *c);
+/* How many exit rows a table can give. */
+uint32_t model_exit_rows(const struct ex_set *set);
+/* Rows of a VM (vcpu -1) or a vCPU; out->first, n. */
+void model_put_rows(struct commit *c, const struct ex_set *set, uint32_t vm, int32_t vcpu,
+		    struct snap_exits *out);
+void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);
+void model_vcpu_exits(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
+void model_kinds(struct commit *c);
+void model_next(struct model *m, int64_t watermark);
+
+/* model_host.c */
+int model_host_rows(struct commit *c);
+void model_host_next(struct model *m);
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the model keeps between two snapshots. Private to model*.c.
+ */
+#ifndef KVMTOP_MODEL_STATE_H
+#define KVMTOP_MODEL_STATE_H
+
+#include "exits.h"
+#include "findings.h"
+#include "inventory.h"
+#include "model.h"
+#include "use.h"
+
+/* Cookies of the inventory's objects; the exits' part comes first, for exits frees it. */
+struct model_vm {
+	struct ex_vm ex;
+	struct use_quota quota;
+};
+
+struct model_vcpu {
+	struct ex_vcpu ex;
+};
+
+struct model_thread {
+	struct ex_thread ex;
+	struct use_state use;
+	struct use_quota quota; /* of a group of its own */
+	char *pin, *node; /* NULL: not asked or not known */
+};
+
+struct model_source {
+	char *name, *why, *mend;
+	uint8_t state;
+};
+
+struct model_task {
+	pid_t pid;
+	char comm[32];
+	double cpu_pct;
+	char state;
+};
+
+/* The host's counters as read last, and as they were at the commit before. */
+struct model_host {
+	bool have, have_prev;
+	struct host_reading now, prev; /* .cpu points to .cpus, .prev_cpus */
+	struct cpu_reading *cpus, *prev_cpus;
+	unsigned room, prev_room;
+};
+
+/* The host's sums a kind. */
+struct model_kind {
+	struct ex_acc now, total;
+	struct hist now_hist, total_hist;
+};
+
+/* NULL: no memory. */
+struct model_thread *model_thread_state(struct inv_thread *t);
+
+struct model {
+	struct model_config config;
+	char *node, *kernel, *boot_id;
+	struct inventory *inv;
+	const struct kvm_names *names;
+	struct exits ex;
+	struct sink sink;
+	struct demand demand;
+	struct model_host host;
+	struct model_task *tasks;
+	size_t ntasks, task_room;
+	struct model_source *sources;
+	size_t nsources;
+	struct model_kind kinds[KIND_NR];
+	struct findings *findings;
+	struct value self_cpu, self_guest;
+	unsigned discovered, discovering;
+	uint64_t seq, lost, lost_total; /* lost: of this interval, by loss_count */
+	int64_t last; /* W of the last commit */
+	int64_t since; /* where the totals begin */
+	bool have_last;
+	bool no_entry_exit; /* this KVM fires neither, as far as can be seen */
+};
+
+#endif
