@@ -16,25 +16,27 @@
 
 enum level { LEVEL_HOST, LEVEL_VM, LEVEL_VCPU };
 
+#define PANE_MAX 10
+#define VIEW_TEXT 64 /* bytes of a filter */
+#define VIEW_COLUMNS 48
+#define VIEW_TITLE 24 /* of a column */
+
 /* What is remembered of one table. */
 struct table_state {
 	uint64_t sel; /* id of the selected row; 0: the first */
 	int line; /* where it stood: its successor is taken when it is gone */
 	int top; /* first row on screen */
 	int hscroll; /* columns scrolled away, after the first */
-	char sort[24]; /* title of the field; "": the default */
+	char sort[VIEW_TITLE]; /* title of the field; "": the default */
 	bool reverse;
 	bool touched; /* the user moved the selection: it is kept, wherever its row goes */
 };
 
 enum list_id { LIST_VMS, LIST_ALL_VCPUS, LIST_VM_VCPUS, LIST_NR };
-#define PANE_MAX 10
-#define VIEW_TEXT 64
-#define VIEW_COLUMNS 48
 
 /* The columns that the user chose for a table; n 0: its default set. */
 struct column_choice {
-	char title[VIEW_COLUMNS][24];
+	char title[VIEW_COLUMNS][VIEW_TITLE];
 	size_t n;
 };
 

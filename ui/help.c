@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The help screen, made from the tables of keys, fields and panes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+#include "ui_priv.h"
+
+static const char *const tab_names[HELP_TABS] = {"Keys", "Columns", "This row", "From other tools"};
+
+void help_draw_tabs(struct ui *ui, const struct area *a)
+{
+	int x = 1;
+
+	area_fill(a, 0, 0, a->w, ROLE_HEAD, ' ');
+	for (int i = 0; i < HELP_TABS; i++)
+		x = area_textf(a, 0, x, i == (int)ui->tab ? ROLE_TAB_ON : ROLE_HEAD, " %s ",
+			       tab_names[i]);
+	if (a->w - x > 14)
+		area_right(a, 0, a->w - 1, ROLE_HEAD, "Tab: next");
+}
+
+static void keys_page(struct page *p)
+{
+	const struct key_row *rows;
+	const struct pane *const *panes;
+	char keys[64];
+	size_t n;
+
+	p->indent = 20;
+	rows = keymap_rows(&n);
+	for (size_t i = 0; i < n; i++)
+		page_add(p, ROLE_STRONG, keymap_keys(&rows[i], keys, sizeof(keys)), ROLE_TEXT,
+			 rows[i].help);
+	page_heading(p, "Panes");
+	panes = panes_all(&n);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(keys, sizeof(keys), "%c %s", panes[i]->key, panes[i]->title);
+		page_add(p, ROLE_STRONG, keys, ROLE_TEXT, panes[i]->help);
+	}
+	page_heading(p, "Marks");
+	page_addf(p, "31.0!", "over its threshold");
+	page_addf(p, "31.0q", "steal of which at least half is the VM's own CPU quota");
+	page_addf(p, "~12", "a part is missing, or it is guessed");
+	page_addf(p, "-", "not known yet: no interval to compare with");
+	page_addf(p, "n/a", "cannot be had on this host; kvmtop doctor says why");
+	page_addf(p, "", "Disk and network of guests are not shown: virt-top does that.");
+}
+
+static void columns_page(struct ui *ui, struct page *p)
+{
+	const struct field_list *l;
+	struct table_ctx c;
+	char name[48];
+
+	p->indent = 14;
+	if (!ui_focus_table(ui, &c))
+		return;
+	l = field_list(c.def->table);
+	page_addf(p, NULL, "Columns of %s; C chooses which are shown.", c.def->title);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct field *f = &l->field[i];
+
+		if (f->flags & FIELD_JSON_ONLY)
+			continue;
+		snprintf(name, sizeof(name), "%s", f->title);
+		if (f->warn > 0)
+			page_addf(p, name, "%s (marked from %g, red from %g)", f->help, f->warn,
+				  f->alarm);
+		else
+			page_addf(p, name, "%s", f->help);
+	}
+}
+
+static void row_page(struct ui *ui, struct page *p)
+{
+	const struct field_list *l;
+	struct table_ctx c;
+	struct row_list *rows = ui_focus_table(ui, &c);
+	int line = rows ? table_selected(&c, rows) : -1;
+	char value[512], label[64];
+	enum role role;
+
+	p->indent = 26;
+	if (line < 0) {
+		page_add(p, ROLE_DIM, NULL, ROLE_DIM, "no row is selected");
+		return;
+	}
+	l = field_list(c.def->table);
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->field[i].flags & FIELD_JSON_ONLY)
+			continue;
+		table_cell(&c, &l->field[i], &rows->row[line], 60, value, sizeof(value), &role);
+		if (!value[0])
+			continue;
+		/* A long text (a name, a command line) stands by itself. */
+		if (utf8_width(value) > 12)
+			page_add(p, ROLE_DIM, l->field[i].title, role, value);
+		else {
+			snprintf(label, sizeof(label), "%-12s %s", l->field[i].title, value);
+			page_add(p, role == ROLE_TEXT ? ROLE_STRONG : role, label, ROLE_DIM,
+				 l->field[i].help);
+		}
+	}
+}
+
+struct known {
+	const char *theirs, *ours;
+};
+
+static void known_table(struct page *p, const char *title, const struct known *k, size_t n)
+{
+	page_heading(p, title);
+	for (size_t i = 0; i < n; i++)
+		page_add(p, ROLE_STRONG, k[i].theirs, ROLE_TEXT, k[i].ours);
+}
+
+static void tools_page(struct page *p)
+{
+	static const struct known kvm_stat[] = {
+		{"Event", "pane 2 Exits; accesses by address in pane 3"},
+		{"Total", "t: figures since start"},
+		{"CurAvg/s", "column EXIT/s"},
+		{"g guest", "Enter on a VM, or f and its name"},
+		{"p pid", "kvmtop -p PID"},
+		{"r", "r resets too"},
+		{"s interval", "d"},
+		{"b c o", "s sorts by any column, I turns it round"},
+	};
+	static const struct known htop[] = {
+		{"F1 F3 F4 F6 F10", "the same"},
+		{"F2 setup", "F2 or C: columns"},
+		{"CPU%", "%CPU: of one CPU, so 4 busy vCPUs are 400"},
+		{"F5 tree", "Enter: VM, then vCPU"},
+		{"P M T", "s, then the column"},
+		{"u user, \\ filter", "f filter"},
+	};
+	static const struct known perf[] = {
+		{"perf kvm stat live", "pane 2: Samples%, Time%, Min, Max, Avg with its error"},
+		{"perf kvm --host/--guest", "share of the guest: column %GUEST"},
+		{"perf top E", "Enter on a row"},
+		{"Lost", "in the head: lost, counted in events"},
+		{"--vcpu", "Enter on a vCPU, or kvmtop --vcpu N"},
+	};
+	static const struct known esxtop[] = {
+		{"%RDY", "%STEAL; %WAIT is the part that is competition"},
+		{"%CSTP, %MLMTD", "%THROT: held back by its own quota (mark q)"},
+		{"%USED, %RUN", "%CPU"},
+		{"%SYS", "%SYS"},
+		{"%WAIT, %IDLE", "idle exits: a shows or hides them"},
+		{"e expand", "v, or Enter"},
+		{"c m d n v views", "1 to 0: panes"},
+		{"W", "W writes the settings"},
+	};
+
+	p->indent = 26;
+#define TABLE(title, t) known_table(p, title, t, sizeof(t) / sizeof((t)[0]))
+	TABLE("kvm_stat", kvm_stat);
+	TABLE("htop", htop);
+	TABLE("perf kvm, perf top", perf);
+	TABLE("esxtop", esxtop);
+#undef TABLE
+}
+
+void help_page(struct ui *ui, struct page *p)
+{
+	switch (ui->tab) {
+	case HELP_KEYS:
+		keys_page(p);
+		break;
+	case HELP_COLUMNS:
+		columns_page(ui, p);
+		break;
+	case HELP_ROW:
+		row_page(ui, p);
+		break;
+	default:
+		tools_page(p);
+	}
+}

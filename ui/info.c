@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The selected row in full: what a VM or vCPU is, rather than what it does. */
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+#include "ui_priv.h"
+
+#define INFO_TEXT 8192
+
+static void add_text(struct page *p, const char *label, const char *text)
+{
+	char safe[INFO_TEXT];
+
+	if (!text || !*text)
+		return;
+	text_escape(safe, sizeof(safe), text);
+	page_add(p, ROLE_DIM, label, ROLE_TEXT, safe);
+}
+
+static void add_quality(struct page *p, unsigned quality)
+{
+	if (quality & SNAP_QUALITY_GUESSED)
+		page_addf(p, "found", "guessed from its threads: without rights nobody can be sure");
+	if (quality & SNAP_QUALITY_PROVISIONAL)
+		page_addf(p, "found", "by an event of an unknown thread; not identified yet");
+	if (quality & SNAP_QUALITY_GONE)
+		page_addf(p, "state", "ended in this interval");
+}
+
+static void add_quota(struct page *p, const struct snap_vm *vm)
+{
+	char throt[16];
+
+	if (!vm->quota_us || !vm->period_us) {
+		page_addf(p, "CPU quota", "none");
+		return;
+	}
+	fmt_pct(throt, sizeof(throt), vm->use.throt, 6);
+	page_addf(p, "CPU quota", "%.1f%% of one CPU (%llu of %llu us); held back %s%% of the time",
+		  100.0 * (double)vm->quota_us / (double)vm->period_us,
+		  (unsigned long long)vm->quota_us, (unsigned long long)vm->period_us, throt);
+}
+
+static void add_pins(struct page *p, const struct snapshot *s, const struct snap_vm *vm)
+{
+	char text[INFO_TEXT];
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < vm->vcpu_n && at + 64 < sizeof(text); i++) {
+		const struct snap_vcpu *c = &s->vcpus[vm->vcpu_first + i];
+
+		if (c->pin && *c->pin)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d: %.32s",
+					       at ? ", " : "", c->index, c->pin);
+	}
+	if (at)
+		add_text(p, "pins (vCPU: CPUs)", text);
+}
+
+static void vm_info(struct page *p, const struct snapshot *s, const struct snap_vm *vm)
+{
+	add_text(p, "name", vm->name);
+	add_text(p, "title", vm->title);
+	add_text(p, "UUID", vm->uuid);
+	add_text(p, "identity", vm->vm_id);
+	add_text(p, "VMM", vm->vmm);
+	page_addf(p, "PID", "%d", vm->pid);
+	page_addf(p, "vCPUs", "%u, and %u other threads", vm->nvcpu, vm->nthread);
+	add_quality(p, vm->quality);
+	add_text(p, "cgroup", vm->cgroup);
+	add_quota(p, vm);
+	add_pins(p, s, vm);
+	add_text(p, "steal is read from", vm->steal_source);
+	add_text(p, "command line", vm->cmdline);
+}
+
+static void vcpu_info(struct page *p, const struct snap_vm *vm, const struct snap_vcpu *c)
+{
+	add_text(p, "VM", vm->name);
+	page_addf(p, "vCPU", "%d%s; KVM's id %d", c->index, c->index_guessed ? " (guessed)" : "",
+		  c->kvm_id);
+	add_quality(p, c->quality);
+	if (c->tid)
+		page_addf(p, "thread", "%d, state %c", c->tid, c->state ? c->state : '?');
+	add_text(p, "thread's name", c->comm);
+	if (c->cpu >= 0)
+		page_addf(p, "last CPU", "%d", c->cpu);
+	add_text(p, "may run on", c->pin);
+	add_text(p, "NUMA node", c->node);
+	if (c->ex.open && *c->ex.open)
+		page_addf(p, "in exit", "%.64s, %.1f s", c->ex.open, c->ex.open_ns.v / 1e9);
+}
+
+static void other_info(struct page *p)
+{
+	page_add(p, ROLE_TEXT, NULL, ROLE_TEXT,
+		 "(other) is everything on this host that is no VM: with the VMs above it adds up to "
+		 "the host line. Enter lists its busiest tasks.");
+}
+
+void info_page(struct ui *ui, struct page *p)
+{
+	const struct snap_vm *vm;
+	const struct snap_vcpu *vcpu;
+
+	p->indent = 20;
+	ui_list_rows(ui);
+	ui_selected(ui, &vm, &vcpu);
+	/* What a finding says about it is the first thing to know. */
+	for (size_t i = 0; vm && i < ui->shown->nfindings; i++) {
+		const struct snap_finding *f = &ui->shown->findings[i];
+		char safe[INFO_TEXT];
+
+		if (f->vm < 0 || &ui->shown->vms[f->vm] != vm)
+			continue;
+		if (vcpu && f->vcpu >= 0 && &ui->shown->vcpus[f->vcpu] != vcpu)
+			continue;
+		text_escape(safe, sizeof(safe), f->text);
+		page_add(p, ROLE_WARN, "finding", ROLE_TEXT, safe);
+		add_text(p, "look at", f->next);
+	}
+	if (vcpu) {
+		vcpu_info(p, vm, vcpu);
+		page_heading(p, "Its VM");
+	}
+	if (vm)
+		vm_info(p, ui->shown, vm);
+	else if (ui_other_selected(ui))
+		other_info(p);
+	else
+		page_add(p, ROLE_DIM, NULL, ROLE_DIM, "no row is selected");
+}

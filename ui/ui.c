@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The screen as a whole: which snapshot is shown, where things go, who draws (ui.h). */
+#include "ui.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "settings.h"
+#include "text.h"
+#include "ui_priv.h"
+
+struct ui *ui_new(const struct ui_config *c)
+{
+	struct ui *ui = calloc(1, sizeof(*ui));
+
+	if (!ui)
+		return NULL;
+	ui->cfg = *c;
+	ui->rows = 24;
+	ui->cols = 80;
+	view_init(&ui->view);
+	ui->history = history_new(HISTORY_BYTES);
+	ui->settings = c->settings ? strdup(c->settings) : NULL;
+	if (!ui->history || (c->settings && !ui->settings)) {
+		ui_free(ui);
+		return NULL;
+	}
+	if (ui->settings)
+		settings_read(ui->settings, &ui->view);
+	return ui;
+}
+
+void ui_free(struct ui *ui)
+{
+	if (!ui)
+		return;
+	snapshot_unref(ui->newest);
+	snapshot_unref(ui->shown);
+	history_free(ui->history);
+	row_list_free(&ui->list_rows);
+	row_list_free(&ui->pane_rows);
+	row_list_free(&ui->task_rows);
+	free(ui->settings);
+	free(ui);
+}
+
+void ui_snapshot(struct ui *ui, struct snapshot *s)
+{
+	snapshot_unref(ui->newest);
+	ui->newest = snapshot_ref(s);
+	history_push(ui->history, s);
+	if (ui->view.paused && ui->shown)
+		return;
+	snapshot_unref(ui->shown);
+	ui->shown = snapshot_ref(s);
+	ui->view.at = s->time;
+}
+
+void ui_message(struct ui *ui, enum role role, const char *text)
+{
+	text_escape(ui->message, sizeof(ui->message), text);
+	ui->message_role = role;
+}
+
+bool ui_sort(struct ui *ui, const char *column, bool reverse)
+{
+	bool known = !column;
+
+	for (int i = 0; i < LIST_NR; i++) {
+		struct table_state *st = &ui->view.list[i];
+		const struct field *f =
+			column ? field_find(list_defs[i].table, column) : NULL;
+
+		st->reverse = reverse;
+		if (!f)
+			continue;
+		snprintf(st->sort, sizeof(st->sort), "%s", f->title);
+		known = true;
+	}
+	return known;
+}
+
+void ui_filter(struct ui *ui, const char *text)
+{
+	snprintf(ui->view.filter, sizeof(ui->view.filter), "%s", text);
+}
+
+void ui_layout(const struct ui *ui, struct layout *out)
+{
+	const struct layout_in in = {
+		.rows = ui->rows,
+		.cols = ui->cols,
+		.pane_shown = ui->view.pane_shown,
+		.list_small = ui->view.level == LEVEL_VCPU,
+	};
+
+	layout_compute(&in, out);
+}
+
+bool ui_pane_has_focus(const struct ui *ui)
+{
+	struct layout l;
+
+	ui_layout(ui, &l);
+	if (!l.pane.h)
+		return false;
+	return ui->view.pane_focus || !l.list.h || ui->view.level == LEVEL_VCPU;
+}
+
+static struct area sub(const struct area *a, const struct rect *r)
+{
+	return area_sub(a, r->y, r->x, r->h, r->w);
+}
+
+static void draw_tiny(const struct area *a)
+{
+	area_text(a, 0, 0, ROLE_WARN, "window too small");
+	area_textf(a, 1, 0, ROLE_DIM, "%dx%d, need %dx%d", a->w, a->h, LAYOUT_MIN_COLS,
+		   LAYOUT_MIN_ROWS);
+}
+
+static void draw_page(struct ui *ui, const struct area *a)
+{
+	struct page p = {.width = a->w};
+	struct area text = area_sub(a, 1, 0, a->h - 1, a->w);
+
+	area_clear(a, ROLE_TEXT);
+	if (ui->mode == MODE_HELP) {
+		help_draw_tabs(ui, a);
+		help_page(ui, &p);
+	} else {
+		area_fill(a, 0, 0, a->w, ROLE_HEAD, ' ');
+		area_text(a, 0, 1, ROLE_HEAD, "The row in full");
+		info_page(ui, &p);
+	}
+	page_draw(&p, &text, &ui->page_top);
+	page_free(&p);
+}
+
+static void draw_body(struct ui *ui, const struct area *all, const struct layout *l)
+{
+	struct rect body = {.y = l->list.y, .h = l->list.h + l->pane.h, .w = ui->cols};
+	struct area a = sub(all, &body);
+
+	switch (ui->mode) {
+	case MODE_HELP:
+	case MODE_INFO:
+		draw_page(ui, &a);
+		return;
+	case MODE_SORT:
+	case MODE_COLUMNS:
+		menu_draw(&ui->menu, &a);
+		return;
+	case MODE_TASKS:
+		ui_draw_tasks(ui, &a);
+		return;
+	case MODE_MAIN:
+		break;
+	}
+	/* The list first: where its selection moved, the pane follows in the same picture. */
+	a = sub(all, &l->list);
+	ui_list_rows(ui);
+	ui_draw_list(ui, &a);
+	if (l->pane.h) {
+		a = sub(all, &l->pane);
+		ui_draw_pane(ui, &a);
+	}
+}
+
+void ui_draw(struct ui *ui, struct surface *s)
+{
+	struct area all = area_all(s), a;
+	struct layout l;
+
+	surface_clear(s);
+	ui->rows = s->rows;
+	ui->cols = s->cols;
+	ui_layout(ui, &l);
+	if (l.tiny) {
+		draw_tiny(&all);
+		return;
+	}
+	a = sub(&all, &l.head);
+	ui_draw_head(ui, &a);
+	if (ui->shown)
+		draw_body(ui, &all, &l);
+	a = sub(&all, &l.keys);
+	ui_draw_keys(ui, &a);
+}
+
+void ui_demand(const struct ui *ui, struct demand *out)
+{
+	const struct view *v = &ui->view;
+	const struct pane *p = pane_by_key(v->pane);
+	struct layout l;
+
+	ui_layout(ui, &l);
+	memset(out, 0, sizeof(*out));
+	out->kinds = KIND_BIT(KIND_VMEXIT);
+	out->tasks = v->level == LEVEL_HOST || ui->mode == MODE_TASKS;
+	out->pins = v->level != LEVEL_HOST || v->all_vcpus || ui->mode == MODE_INFO;
+	out->vm = v->vm;
+	out->vcpu = v->vcpu;
+	out->exits_all_vcpus = v->all_vcpus && v->level == LEVEL_HOST;
+	/* What is selected without being opened: its VM's figures are kept in detail too. */
+	if (!out->vm && ui->shown && v->list[LIST_VMS].sel <= UINT32_MAX)
+		out->vm = (uint32_t)v->list[LIST_VMS].sel;
+	if (!out->vcpu && v->level == LEVEL_VM)
+		out->vcpu = (uint32_t)v->list[LIST_VM_VCPUS].sel;
+	if (p && l.pane.h && p->demand)
+		p->demand(v, out);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The whole screen without a terminal: snapshots and keys go in, a surface comes out.
+ *
+ * What a key asks for that is beyond the view (quit, another interval …) is handed to the
+ * caller as a request. Used by one thread.
+ */
+#ifndef KVMTOP_UI_H
+#define KVMTOP_UI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "demand.h"
+#include "snapshot.h"
+#include "surface.h"
+
+struct ui;
+
+struct ui_config {
+	double delay_s;
+	const char *theme_word; /* written to the settings: "dark", "light"; NULL: none */
+	const char *settings; /* path of the settings file, NULL: none; copied */
+	bool can_demo; /* this host could start the demo's guests */
+	bool utc; /* the head's clock: tests must not depend on the time zone */
+};
+
+enum ui_request_kind {
+	UI_NONE,
+	UI_QUIT,
+	UI_DELAY, /* .delay_s */
+	UI_RESET,
+	UI_SUSPEND,
+	UI_REDRAW, /* clear the terminal and draw all of it */
+	UI_DEMO,
+};
+
+struct ui_request {
+	enum ui_request_kind kind;
+	double delay_s;
+};
+
+/* Reads the settings where there are any; a broken line of them is skipped. NULL: no memory. */
+struct ui *ui_new(const struct ui_config *c);
+void ui_free(struct ui *ui);
+/* A new interval; takes a reference of its own. While paused it goes to the history only. */
+void ui_snapshot(struct ui *ui, struct snapshot *s);
+struct ui_request ui_key(struct ui *ui, uint32_t key);
+/* Draws everything. Never reads a clock: the same input makes the same screen. */
+void ui_draw(struct ui *ui, struct surface *s);
+/* What the visible columns and panes need now. */
+void ui_demand(const struct ui *ui, struct demand *out);
+/* One line for the user, until the next key: the answer to a request. */
+void ui_message(struct ui *ui, enum role role, const char *text);
+/* --sort, --reverse as the command line has them. False: no such column. */
+bool ui_sort(struct ui *ui, const char *column, bool reverse);
+void ui_filter(struct ui *ui, const char *text);
+
+#endif

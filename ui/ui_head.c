@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The head's lines (who, host figures, what is missing or found) and the bottom bar. */
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "text.h"
+#include "ui_priv.h"
+
+#define HEAD_TEXT 512
+#define MAX_FINDINGS 3
+#define ROTATE_NS (4 * NS_PER_S)
+
+static const char *pct(struct value v, char *buf, size_t size)
+{
+	fmt_pct(buf, size, v, 6);
+	return buf;
+}
+
+static void clock_text(const struct ui *ui, char *out, size_t size)
+{
+	const struct snapshot *s = ui->shown;
+	struct tm tm;
+	char at[16];
+	long behind;
+
+	if (ui->cfg.utc)
+		gmtime_r(&s->wall.tv_sec, &tm);
+	else
+		localtime_r(&s->wall.tv_sec, &tm);
+	strftime(at, sizeof(at), "%H:%M:%S", &tm);
+	if (!ui->view.paused) {
+		snprintf(out, size, "%s", at);
+		return;
+	}
+	behind = (long)((ui->newest->time - s->time + NS_PER_S / 2) / NS_PER_S);
+	snprintf(out, size, " PAUSED %s (-%ld s) ", at, behind);
+}
+
+/* The interval that was measured; the first, short ones carry a mark. */
+static void interval_text(const struct ui *ui, char *out, size_t size)
+{
+	const struct snapshot *s = ui->shown;
+	double delay = s->delay_s > 0 ? s->delay_s : ui->cfg.delay_s;
+
+	if (s->first_rates && s->dt > 0)
+		snprintf(out, size, "%.2fs~", (double)s->dt / 1e9);
+	else
+		snprintf(out, size, delay < 10 ? "%.1fs" : "%.0fs", delay);
+}
+
+static void draw_right(struct ui *ui, const struct area *a, int left)
+{
+	const struct snap_host *h = &ui->shown->host;
+	char when[48], dt[16], own[48] = "", own_cpu[16], own_guest[16], all[96];
+	int x = a->w - 1;
+
+	clock_text(ui, when, sizeof(when));
+	interval_text(ui, dt, sizeof(dt));
+	if (value_has(h->self_cpu))
+		snprintf(own, sizeof(own), " self %s+%s%%",
+			 pct(h->self_cpu, own_cpu, sizeof(own_cpu)),
+			 pct(h->self_guest, own_guest, sizeof(own_guest)));
+	snprintf(all, sizeof(all), " %s%s", dt, own);
+	/* What must give way goes in this order: own cost, interval, clock. */
+	if (x - (int)(strlen(all) + strlen(when)) < left + 1)
+		snprintf(all, sizeof(all), " %s", dt);
+	if (x - (int)(strlen(all) + strlen(when)) < left + 1)
+		all[0] = '\0';
+	if (x - (int)strlen(when) < left + 1 && !ui->view.paused)
+		return;
+	x = area_right(a, 0, x, ROLE_DIM, all);
+	area_right(a, 0, x, ui->view.paused ? ROLE_PAUSED : ROLE_TEXT, when);
+}
+
+static int draw_host_name(const struct ui *ui, const struct area *a, int x)
+{
+	const struct snap_host *h = &ui->shown->host;
+	char name[256], cut[64];
+
+	text_escape(name, sizeof(name), h->node ? h->node : "");
+	text_cut_middle(cut, sizeof(cut), name, a->w < 70 ? 10 : 20);
+	x = area_text(a, 0, x, ROLE_STRONG, cut);
+	if (h->discovered < h->discovering)
+		return area_textf(a, 0, x, ROLE_NOTICE, "  discovering %u/%u", h->discovered,
+				  h->discovering);
+	if (a->w >= 60)
+		x = area_textf(a, 0, x, ROLE_TEXT, "  %u CPU", h->ncpu);
+	x = area_textf(a, 0, x, ROLE_TEXT, "  %u VM  %u vCPU", h->nvm, h->nvcpu);
+	if (value_has(h->overcommit) && a->w >= 66)
+		x = area_textf(a, 0, x, ROLE_DIM, " %.1f:1", h->overcommit.v);
+	return x;
+}
+
+static int draw_vm_name(struct ui *ui, const struct area *a, int x)
+{
+	const struct snap_vm *vm = snap_vm_by_id(ui->shown, ui->view.vm);
+	const struct snap_vcpu *c = snap_vcpu_by_id(ui->shown, ui->view.vcpu);
+	char name[512], cut[128];
+
+	if (!vm)
+		return area_text(a, 0, x, ROLE_WARN, "(ended)");
+	text_escape(name, sizeof(name), vm->name);
+	text_cut_middle(cut, sizeof(cut), name, a->w < 70 ? 14 : 28);
+	x = area_text(a, 0, x, ROLE_STRONG, cut);
+	if (ui->view.level == LEVEL_VCPU) {
+		if (!c)
+			return area_text(a, 0, x, ROLE_WARN, "  vCPU (ended)");
+		x = area_textf(a, 0, x, ROLE_STRONG, "  vCPU %d", c->index);
+		return a->w < 70 ? x : area_textf(a, 0, x, ROLE_TEXT, "  tid %d", c->tid);
+	}
+	if (a->w < 70)
+		return area_textf(a, 0, x, ROLE_TEXT, "  %u vCPU", vm->nvcpu);
+	text_escape(name, sizeof(name), vm->vmm);
+	return area_textf(a, 0, x, ROLE_TEXT, "  %u vCPU  %.16s pid %d", vm->nvcpu, name, vm->pid);
+}
+
+static void draw_first(struct ui *ui, const struct area *a)
+{
+	int x = area_text(a, 0, 1, ROLE_BRAND, "kvmtop");
+
+	if (!ui->shown) {
+		area_text(a, 0, x + 1, ROLE_NOTICE, "starting");
+		return;
+	}
+	if (ui->view.level == LEVEL_HOST)
+		x = draw_host_name(ui, a, x + 1);
+	else
+		x = draw_vm_name(ui, a, x + 1);
+	draw_right(ui, a, x);
+}
+
+struct share {
+	const char *label;
+	struct value v;
+	double warn, alarm;
+};
+
+static int draw_share(const struct area *a, int x, const struct share *s)
+{
+	char buf[16];
+
+	x = area_textf(a, 1, x, ROLE_DIM, " %s ", s->label);
+	return area_text(a, 1, x,
+			 value_has(s->v) ? theme_level(s->v.v, s->warn, s->alarm) : ROLE_DIM,
+			 pct(s->v, buf, sizeof(buf)));
+}
+
+/* Sums to 100: usr without guest time; then the figures that overlap it. */
+static void draw_host_line(struct ui *ui, const struct area *a)
+{
+	const struct snap_host *h = &ui->shown->host;
+	const struct share part[] = {
+		{"usr", h->usr, 0, 0},	   {"sys", h->sys, 0, 0},     {"irq", h->irq, 0, 0},
+		{"wa", h->wa, 0, 0},	   {"st", h->st, 5, 10}, {"guest", h->guest, 0, 0},
+		{"idle", h->idle, 0, 0},
+	};
+	const struct share steal = {"steal", h->steal, 5, 10};
+	char lost[32];
+	int x = 0, mark;
+
+	/* Below 80 columns the shares that are seldom more than nothing give way. */
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		if (a->w >= 72 || i == 1 || i >= 5)
+			x = draw_share(a, x, &part[i]);
+	mark = area_text(a, 1, x, ROLE_FRAME, " |");
+	x = draw_share(a, mark, &steal);
+	fmt_count(lost, sizeof(lost), value_known((double)h->lost), 6);
+	x = area_text(a, 1, x + 1, ROLE_DIM, " lost ");
+	x = area_text(a, 1, x, h->lost ? ROLE_ALARM : ROLE_TEXT, lost);
+	if (a->w < 100)
+		return;
+	if (value_has(h->exits_rate)) {
+		fmt_count(lost, sizeof(lost), h->exits_rate, 6);
+		x = area_textf(a, 1, x, ROLE_DIM, "  exits/s ");
+		x = area_text(a, 1, x, ROLE_TEXT, lost);
+	}
+	if (value_has(h->load1))
+		area_textf(a, 1, x, ROLE_DIM, "  load %.2f", h->load1.v);
+}
+
+static bool missing_text(const struct ui *ui, char *out, size_t size)
+{
+	const struct snapshot *s = ui->shown;
+
+	if (!s->host.root) {
+		snprintf(out, size, "not root: no exits, no symbols: sudo kvmtop, or kvmtop doctor");
+		return true;
+	}
+	for (size_t i = 0; i < s->nsources; i++) {
+		const struct snap_source *src = &s->sources[i];
+		bool mend = src->mend && *src->mend;
+
+		if (src->state != SOURCE_OFF)
+			continue;
+		snprintf(out, size, "%s: %s%s%s", src->name, src->why, mend ? ": " : "",
+			 mend ? src->mend : ", see kvmtop doctor");
+		return true;
+	}
+	return false;
+}
+
+/* A finding is shown where it is about what is on screen. */
+static bool finding_fits(const struct ui *ui, const struct snap_finding *f)
+{
+	const struct snapshot *s = ui->shown;
+
+	if (ui->view.level == LEVEL_HOST || f->vm < 0)
+		return true;
+	return (size_t)f->vm < s->nvms && s->vms[f->vm].id == ui->view.vm;
+}
+
+static enum role finding_role(uint8_t level)
+{
+	return level >= 3 ? ROLE_ALARM : level == 2 ? ROLE_WARN : ROLE_NOTICE;
+}
+
+static void draw_third(struct ui *ui, const struct area *a, int y)
+{
+	const struct snapshot *s = ui->shown;
+	char text[MAX_FINDINGS + 1][HEAD_TEXT], safe[HEAD_TEXT];
+	enum role role[MAX_FINDINGS + 1];
+	size_t n = 0, at;
+
+	if (missing_text(ui, text[0], sizeof(text[0])))
+		role[n++] = ROLE_MISSING;
+	for (size_t i = 0, found = 0; i < s->nfindings && found < MAX_FINDINGS; i++) {
+		if (!finding_fits(ui, &s->findings[i]))
+			continue;
+		snprintf(text[n], sizeof(text[n]), "%s", s->findings[i].text);
+		role[n++] = finding_role(s->findings[i].level);
+		found++;
+	}
+	if (!n) {
+		area_text(a, y, 1, ROLE_DIM, s->dt ? "nothing is over its threshold" : "");
+		return;
+	}
+	at = (size_t)(s->time / ROTATE_NS) % n;
+	text_escape(safe, sizeof(safe), text[at]);
+	area_text(a, y, 1, role[at], role[at] == ROLE_MISSING ? "-" : "!");
+	area_text(a, y, 3, role[at], safe);
+	if (n > 1)
+		area_textf(a, y, a->w - 6, ROLE_DIM, " %zu/%zu ", at + 1, n);
+}
+
+void ui_draw_head(struct ui *ui, const struct area *a)
+{
+	draw_first(ui, a);
+	if (!ui->shown)
+		return;
+	if (a->h >= 2)
+		draw_host_line(ui, a);
+	if (a->h >= 3)
+		draw_third(ui, a, 2);
+}
+
+static bool bar_has(const struct ui *ui, const struct key_row *r)
+{
+	unsigned ctx = CTX_MAIN;
+
+	if (ui->mode == MODE_HELP || ui->mode == MODE_INFO || ui->mode == MODE_TASKS)
+		ctx = CTX_HELP;
+	else if (ui->mode != MODE_MAIN)
+		ctx = CTX_MENU;
+	if (!r->bar || !(r->contexts & ctx))
+		return false;
+	if (ctx != CTX_MAIN)
+		return r->action != ACT_HELP;
+	if (r->action == ACT_BACK)
+		return ui->view.level != LEVEL_HOST || ui->view.pane_shown || ui->view.filter[0];
+	if (r->action == ACT_VCPUS)
+		return ui->view.level == LEVEL_HOST;
+	if (r->action == ACT_KIND)
+		return ui_pane_has_focus(ui) && (ui->view.pane == '2' || ui->view.pane == '3');
+	return true;
+}
+
+static int bar_width(const struct key_row *r)
+{
+	char key[16];
+
+	return (int)(strlen(key_name(r->keys[0], key, sizeof(key))) + strlen(r->bar)) + 3;
+}
+
+/* Where there is no room for all, those before the last two (help, quit) go. */
+static size_t bar_fit(const struct key_row **row, size_t n, int width)
+{
+	int sum = 1 - 2;
+
+	for (size_t i = 0; i < n; i++)
+		sum += bar_width(row[i]);
+	while (sum > width && n > 2) {
+		sum -= bar_width(row[n - 3]);
+		memmove(row + n - 3, row + n - 2, 2 * sizeof(*row));
+		n--;
+	}
+	return n;
+}
+
+static void draw_bar(const struct ui *ui, const struct area *a)
+{
+	const struct key_row *rows, *show[ACT_NR];
+	size_t n, shown = 0;
+	char key[16];
+	int x = 1;
+
+	rows = keymap_rows(&n);
+	for (size_t i = 0; i < n && shown < ACT_NR; i++)
+		if (bar_has(ui, &rows[i]))
+			show[shown++] = &rows[i];
+	shown = bar_fit(show, shown, a->w);
+	for (size_t i = 0; i < shown; i++) {
+		x = area_text(a, 0, x, ROLE_KEY, key_name(show[i]->keys[0], key, sizeof(key)));
+		x = area_textf(a, 0, x, ROLE_BAR, " %s  ", show[i]->bar);
+	}
+}
+
+void ui_draw_keys(struct ui *ui, const struct area *a)
+{
+	area_fill(a, 0, 0, a->w, ROLE_BAR, ' ');
+	if (ui->ask != ASK_NOTHING) {
+		prompt_draw(&ui->prompt, a);
+		return;
+	}
+	if (ui->message[0]) {
+		area_text(a, 0, 1, ui->message_role, ui->message);
+		return;
+	}
+	draw_bar(ui, a);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The list and the pane on screen: their rows, what is selected, their drawing. */
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+#include "ui_priv.h"
+
+/* The row that holds everything that is no VM: a VM's row in form only. */
+static void make_other(struct ui *ui)
+{
+	const struct snap_host *h = &ui->shown->host;
+
+	ui->other = (struct snap_vm){
+		.name = "(other)",
+		.vm_id = "",
+		.uuid = "",
+		.title = "",
+		.vmm = "",
+		.cmdline = "",
+		.cgroup = "",
+		.steal_source = "",
+		.why_text = h->other_why ? h->other_why : "",
+		.steal_max_vcpu = -1,
+		.use = {.cpu = h->other_cpu, .sys = h->other_sys},
+		.ex = {.top = "", .open = ""},
+	};
+}
+
+void ui_list_ctx(struct ui *ui, struct table_ctx *out)
+{
+	enum list_id id = view_list(&ui->view);
+
+	*out = (struct table_ctx){
+		.snap = ui->shown,
+		.def = &list_defs[id],
+		.choice = &ui->view.list_columns[id],
+		.state = &ui->view.list[id],
+		.totals = ui->view.totals,
+		.focused = !ui_pane_has_focus(ui),
+		.filter = ui_pane_has_focus(ui) ? "" : ui->view.filter,
+		.search = ui->view.search,
+	};
+	/* A filter made for the host's rows must not empty the one VM that was opened. */
+	if (ui->view.level != LEVEL_HOST && ui->view.level == LEVEL_VCPU)
+		out->filter = "";
+}
+
+static void add_vms(struct ui *ui)
+{
+	const struct snapshot *s = ui->shown;
+
+	for (size_t i = 0; i < s->nvms; i++)
+		row_list_add(&ui->list_rows, &s->vms[i], s->vms[i].id);
+}
+
+static void add_vcpus(struct ui *ui)
+{
+	const struct view *v = &ui->view;
+	const struct snapshot *s = ui->shown;
+
+	for (size_t i = 0; i < s->nvcpus; i++) {
+		const struct snap_vcpu *c = &s->vcpus[i];
+
+		if (v->level != LEVEL_HOST && s->vms[c->vm].id != v->vm)
+			continue;
+		if (v->level == LEVEL_VCPU && c->id != v->vcpu)
+			continue;
+		row_list_add(&ui->list_rows, c, c->id);
+	}
+}
+
+#define OTHER_ID UINT64_MAX
+
+void ui_list_rows(struct ui *ui)
+{
+	struct table_ctx c;
+
+	ui->list_rows.n = 0;
+	if (!ui->shown)
+		return;
+	ui_list_ctx(ui, &c);
+	if (view_list(&ui->view) != LIST_VMS) {
+		add_vcpus(ui);
+		table_arrange(&c, &ui->list_rows);
+		return;
+	}
+	add_vms(ui);
+	make_other(ui);
+	if (row_list_add(&ui->list_rows, &ui->other, OTHER_ID) == 0)
+		ui->list_rows.row[ui->list_rows.n - 1].last = true;
+	table_arrange(&c, &ui->list_rows);
+}
+
+static const struct table_row *selected_row(struct ui *ui)
+{
+	struct table_ctx c;
+	int line;
+
+	if (!ui->shown)
+		return NULL;
+	ui_list_ctx(ui, &c);
+	line = table_selected(&c, &ui->list_rows);
+	return line < 0 ? NULL : &ui->list_rows.row[line];
+}
+
+bool ui_other_selected(struct ui *ui)
+{
+	const struct table_row *r = selected_row(ui);
+
+	return r && r->last;
+}
+
+void ui_selected(struct ui *ui, const struct snap_vm **vm, const struct snap_vcpu **vcpu)
+{
+	const struct view *v = &ui->view;
+	const struct table_row *r = selected_row(ui);
+
+	*vm = NULL;
+	*vcpu = NULL;
+	if (!ui->shown)
+		return;
+	if (v->level != LEVEL_HOST)
+		*vm = snap_vm_by_id(ui->shown, v->vm);
+	if (v->level == LEVEL_VCPU) {
+		*vcpu = snap_vcpu_by_id(ui->shown, v->vcpu);
+		return;
+	}
+	if (!r || r->last)
+		return;
+	if (view_list(v) == LIST_VMS) {
+		*vm = r->row;
+	} else {
+		*vcpu = r->row;
+		*vm = &ui->shown->vms[(*vcpu)->vm];
+	}
+}
+
+static const char *empty_reason(const struct ui *ui, char *buf, size_t size)
+{
+	const struct view *v = &ui->view;
+	const struct snap_host *h = &ui->shown->host;
+
+	if (v->level != LEVEL_HOST && !snap_vm_by_id(ui->shown, v->vm))
+		return "this VM has ended; Esc goes back to the list";
+	if (v->level == LEVEL_VCPU && !snap_vcpu_by_id(ui->shown, v->vcpu))
+		return "this vCPU has ended; Esc goes back to its VM";
+	if (v->filter[0]) {
+		char safe[VIEW_TEXT * 4];
+
+		text_escape(safe, sizeof(safe), v->filter);
+		snprintf(buf, size, "no row contains \"%s\"; Esc clears the filter", safe);
+		return buf;
+	}
+	if (h->discovered < h->discovering)
+		return "looking for VMs";
+	if (v->level != LEVEL_HOST)
+		return "no vCPU of this VM is known yet";
+	return ui->cfg.can_demo ? "no VM runs on this host; D starts three small ones to look at"
+				: "no VM runs on this host";
+}
+
+void ui_draw_list(struct ui *ui, const struct area *a)
+{
+	struct table_ctx c;
+	char buf[256];
+	size_t real = ui->list_rows.n;
+
+	if (a->h < 1)
+		return;
+	ui_list_ctx(ui, &c);
+	if (real && ui->list_rows.row[real - 1].last)
+		real--;
+	table_draw(&c, a, &ui->list_rows);
+	if (!real && a->h > 3) {
+		struct area below = area_sub(a, 2, 0, a->h - 2, a->w);
+
+		pane_draw_note(&below, ROLE_NOTICE, empty_reason(ui, buf, sizeof(buf)));
+	}
+}
+
+bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
+{
+	const struct pane *p = pane_by_key(ui->view.pane);
+	int i = pane_index(ui->view.pane);
+
+	if (!p || !ui->shown || i < 0 || i >= PANE_MAX)
+		return false;
+	*out = (struct pane_ctx){
+		.snap = ui->shown,
+		.history = ui->history,
+		.at = history_find(ui->history, ui->shown->time),
+		.view = &ui->view,
+		.rows = &ui->pane_rows,
+		.focused = ui_pane_has_focus(ui),
+	};
+	ui_selected(ui, &out->vm, &out->vcpu);
+	ui->pane_rows.n = 0;
+	if (!p->table)
+		return true;
+	out->table = (struct table_ctx){
+		.snap = ui->shown,
+		.def = p->table,
+		.choice = &ui->view.pane_columns[i],
+		.state = &ui->view.pane_state[i],
+		.totals = ui->view.totals,
+		.focused = out->focused,
+		.filter = out->focused ? ui->view.filter : "",
+		.search = ui->view.search,
+	};
+	p->rows(out, &ui->pane_rows);
+	table_arrange(&out->table, &ui->pane_rows);
+	return true;
+}
+
+/* "1 vCPUs  2 Exits …" with the pane in force standing out, then whose it is. */
+static void draw_pane_title(struct ui *ui, const struct pane_ctx *c, const struct area *a)
+{
+	const struct pane *const *all;
+	char sub[96] = "", name[256], cut[64];
+	size_t n;
+	int x = 0;
+
+	all = panes_all(&n);
+	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
+	for (size_t i = 0; i < n; i++) {
+		bool on = all[i]->key == ui->view.pane;
+		/* In a narrow window the others are their digits. */
+		bool words = on || a->w >= 76;
+
+		x = area_textf(a, 0, x, on ? ROLE_TAB_ON : ROLE_TAB, words ? " %c %s " : " %c%s",
+			       all[i]->key, words ? all[i]->title : " ");
+		if (on && all[i]->subtitle) {
+			all[i]->subtitle(c, sub, sizeof(sub));
+			if (sub[0])
+				x = area_textf(a, 0, x - 1, ROLE_TAB_ON, ": %s ", sub);
+		}
+	}
+	if (!c->vm)
+		return;
+	text_escape(name, sizeof(name), c->vm->name);
+	text_cut_middle(cut, sizeof(cut), name, 24);
+	if (c->vcpu)
+		snprintf(name, sizeof(name), " %s vCPU %d ", cut, c->vcpu->index);
+	else
+		snprintf(name, sizeof(name), " %s ", cut);
+	if (a->w - (int)utf8_width(name) > x)
+		area_right(a, 0, a->w - 1, ROLE_STRONG, name);
+}
+
+void ui_draw_pane(struct ui *ui, const struct area *a)
+{
+	const struct pane *p = pane_by_key(ui->view.pane);
+	struct area below = area_sub(a, 1, 0, a->h - 1, a->w);
+	char why[320];
+	struct pane_ctx c;
+
+	if (!p || !ui_pane_ctx(ui, &c))
+		return;
+	draw_pane_title(ui, &c, a);
+	if (p->missing && p->missing(&c, why, sizeof(why)))
+		pane_draw_note(&below, ROLE_NOTICE, why);
+	else
+		p->draw(&c, &below);
+}
+
+static const struct column task_columns[] = {
+	{.field = "PID", .width = 8},
+	{.field = "%CPU", .width = 6, .gap = 1},
+	{.field = "STATE", .width = 5, .gap = 1},
+	{.field = "TASK", .width = 16, .gap = 2, .grow = true},
+};
+
+static const struct table_def task_def = {
+	.id = "tasks",
+	.title = "(other): the busiest tasks that belong to no VM",
+	.table = TABLE_TASK,
+	.cols = task_columns,
+	.ncols = sizeof(task_columns) / sizeof(task_columns[0]),
+	.sort = {"%CPU", "PID"},
+};
+
+void ui_task_rows(struct ui *ui, struct table_ctx *out)
+{
+	const struct snapshot *s = ui->shown;
+
+	*out = (struct table_ctx){
+		.snap = s, .def = &task_def, .state = &ui->task_state, .focused = true};
+	ui->task_rows.n = 0;
+	for (size_t i = 0; i < s->ntasks; i++)
+		row_list_add(&ui->task_rows, &s->tasks[i], (uint64_t)s->tasks[i].pid);
+	table_arrange(out, &ui->task_rows);
+}
+
+void ui_draw_tasks(struct ui *ui, const struct area *a)
+{
+	struct area below = area_sub(a, 1, 0, a->h - 1, a->w);
+	struct table_ctx c;
+
+	ui_task_rows(ui, &c);
+	area_text(a, 0, 1, ROLE_BRAND, task_def.title);
+	table_draw(&c, &below, &ui->task_rows);
+}
+
+struct row_list *ui_focus_table(struct ui *ui, struct table_ctx *out)
+{
+	struct pane_ctx p;
+
+	if (!ui->shown)
+		return NULL;
+	if (ui->mode == MODE_TASKS) {
+		ui_task_rows(ui, out);
+		return &ui->task_rows;
+	}
+	ui_list_rows(ui);
+	if (!ui_pane_has_focus(ui)) {
+		ui_list_ctx(ui, out);
+		return &ui->list_rows;
+	}
+	if (!ui_pane_ctx(ui, &p) || !p.table.def)
+		return NULL;
+	*out = p.table;
+	return &ui->pane_rows;
+}
