@@ -94,13 +94,13 @@ static void row_page(struct ui *ui, struct page *p)
 		if (!value[0])
 			continue;
 		/* A long text (a name, a command line) stands by itself. */
-		if (utf8_width(value) > 12)
+		if (utf8_width(value) > 12) {
 			page_add(p, ROLE_DIM, l->field[i].title, role, value);
-		else {
-			snprintf(label, sizeof(label), "%-12s %s", l->field[i].title, value);
-			page_add(p, role == ROLE_TEXT ? ROLE_STRONG : role, label, ROLE_DIM,
-				 l->field[i].help);
+			continue;
 		}
+		snprintf(label, sizeof(label), "%-12s %.40s", l->field[i].title, value);
+		page_add(p, role == ROLE_TEXT ? ROLE_STRONG : role, label, ROLE_DIM,
+			 l->field[i].help);
 	}
 }
 

@@ -21,7 +21,8 @@ static void add_text(struct page *p, const char *label, const char *text)
 static void add_quality(struct page *p, unsigned quality)
 {
 	if (quality & SNAP_QUALITY_GUESSED)
-		page_addf(p, "found", "guessed from its threads: without rights nobody can be sure");
+		page_addf(p, "found",
+			  "guessed from its threads: without rights nobody can be sure");
 	if (quality & SNAP_QUALITY_PROVISIONAL)
 		page_addf(p, "found", "by an event of an unknown thread; not identified yet");
 	if (quality & SNAP_QUALITY_GONE)
@@ -66,7 +67,7 @@ static void vm_info(struct page *p, const struct snapshot *s, const struct snap_
 	add_text(p, "identity", vm->vm_id);
 	add_text(p, "VMM", vm->vmm);
 	page_addf(p, "PID", "%d", vm->pid);
-	page_addf(p, "vCPUs", "%u, and %u other threads", vm->nvcpu, vm->nthread);
+	page_addf(p, "vCPUs", "%u; %u threads work for it", vm->nvcpu, vm->nthread);
 	add_quality(p, vm->quality);
 	add_text(p, "cgroup", vm->cgroup);
 	add_quota(p, vm);
@@ -95,7 +96,8 @@ static void vcpu_info(struct page *p, const struct snap_vm *vm, const struct sna
 static void other_info(struct page *p)
 {
 	page_add(p, ROLE_TEXT, NULL, ROLE_TEXT,
-		 "(other) is everything on this host that is no VM: with the VMs above it adds up to "
+		 "(other) is everything on this host that is no VM: with the VMs above it adds up "
+		 "to "
 		 "the host line. Enter lists its busiest tasks.");
 }
 

@@ -103,7 +103,7 @@ enum action keymap_find(uint32_t key, enum key_context ctx)
 	return ACT_NONE;
 }
 
-const char *key_name(uint32_t key, char *buf, size_t size)
+const char *keymap_name(uint32_t key, char *buf, size_t size)
 {
 	static const struct {
 		uint32_t key;
@@ -146,7 +146,7 @@ const char *keymap_keys(const struct key_row *row, char *buf, size_t size)
 		/* ^H is how some terminals send Backspace; one name is enough. */
 		if (*k == UK_CTRL('H'))
 			continue;
-		key_name(*k, one, sizeof(one));
+		keymap_name(*k, one, sizeof(one));
 		at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? " " : "", one);
 		if (at >= size)
 			break;

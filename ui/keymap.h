@@ -15,7 +15,7 @@
  * the two never meet.
  */
 enum {
-	KEY_BASE = 0x200000,
+	UK_BASE = 0x200000,
 	UK_UP,
 	UK_DOWN,
 	UK_LEFT,
@@ -110,7 +110,7 @@ const struct key_row *keymap_row(enum action a); /* NULL for ACT_NONE */
 /* What a key does in one context; ACT_NONE: nothing. */
 enum action keymap_find(uint32_t key, enum key_context ctx);
 /* "q", "F10", "^C", "Enter", "space", "left". Returns buf. */
-const char *key_name(uint32_t key, char *buf, size_t size);
+const char *keymap_name(uint32_t key, char *buf, size_t size);
 /* All keys of a row: "q F10 ^C"; digits of ACT_PANE as "1…9 0". Returns buf. */
 const char *keymap_keys(const struct key_row *row, char *buf, size_t size);
 

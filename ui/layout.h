@@ -42,6 +42,7 @@ struct column {
 	short from, below; /* shown in windows at least / less than this wide; 0: always */
 	short drop; /* what must go first in a narrow window has 1; 0: stays */
 	short wide_from, wide; /* from this window's width on it is `wide` */
+	const char *instead; /* only while this field does not exist */
 	const char *also; /* a second field shown in the same cell … */
 	char join; /* … '@': "60.2@3"; '%': "MSR_WRITE 41%" */
 };

@@ -33,7 +33,8 @@ static bool find_target(struct view *v, const char *id, struct target *out)
 
 	for (int i = 0; i < LIST_NR; i++) {
 		if (strcmp(list_defs[i].id, id) == 0) {
-			*out = (struct target){&v->list[i], &v->list_columns[i], list_defs[i].table};
+			*out = (struct target){&v->list[i], &v->list_columns[i],
+					       list_defs[i].table};
 			return true;
 		}
 	}
@@ -245,8 +246,7 @@ static void put_all(FILE *f, const struct view *v, const char *theme)
 	const struct pane *const *panes;
 	size_t n;
 
-	fputs("# Written by kvmtop, key W.\n",
-	      f);
+	fputs("# Written by kvmtop, key W.\n", f);
 	for (int i = 0; i < LIST_NR; i++)
 		put_table(f, list_defs[i].id, &v->list[i], &v->list_columns[i]);
 	panes = panes_all(&n);
@@ -257,8 +257,7 @@ static void put_all(FILE *f, const struct view *v, const char *theme)
 		if (panes[i]->table && strcmp(panes[i]->id, list_defs[LIST_VM_VCPUS].id) != 0)
 			put_table(f, panes[i]->id, &v->pane_state[at], &v->pane_columns[at]);
 	}
-	fprintf(f, "pane = %c\n",
-		v->level == LEVEL_HOST ? v->pane : v->pane_of[LEVEL_HOST]);
+	fprintf(f, "pane = %c\n", v->level == LEVEL_HOST ? v->pane : v->pane_of[LEVEL_HOST]);
 	fprintf(f, "vcpus = %s\n", v->all_vcpus ? "yes" : "no");
 	fprintf(f, "idle = %s\n", v->no_idle ? "no" : "yes");
 	fprintf(f, "totals = %s\n", v->totals ? "yes" : "no");
@@ -281,7 +280,8 @@ static int make_folder(const char *folder)
 			continue;
 		*p = '\0';
 		if (stat(dir, &st) < 0) {
-			/* Never below a folder of somebody else: the file would be theirs no more. */
+			/* Never below a folder of somebody else: the file would be theirs no more.
+			 */
 			if (errno != ENOENT || mkdir(dir, 0700) < 0)
 				return -errno;
 		}

@@ -69,8 +69,7 @@ bool ui_sort(struct ui *ui, const char *column, bool reverse)
 
 	for (int i = 0; i < LIST_NR; i++) {
 		struct table_state *st = &ui->view.list[i];
-		const struct field *f =
-			column ? field_find(list_defs[i].table, column) : NULL;
+		const struct field *f = column ? field_find(list_defs[i].table, column) : NULL;
 
 		st->reverse = reverse;
 		if (!f)

@@ -216,7 +216,8 @@ static void step_time(struct ui *ui, int by)
 	ui->view.paused = true;
 	at = history_find(ui->history, ui->shown->time);
 	if ((by < 0 && at == 0) || (by > 0 && at + 1 >= n)) {
-		ui_message(ui, ROLE_NOTICE, by < 0 ? "the oldest interval in memory" : "the newest");
+		ui_message(ui, ROLE_NOTICE,
+			   by < 0 ? "the oldest interval in memory" : "the newest");
 		return;
 	}
 	show(ui, history_at(ui->history, at + (size_t)(long)by));

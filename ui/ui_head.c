@@ -134,16 +134,25 @@ struct share {
 	const char *label;
 	struct value v;
 	double warn, alarm;
+	bool count; /* a count, not a percentage */
 };
 
+/* Draws one figure of the host line where it fits whole; returns the column after it. */
 static int draw_share(const struct area *a, int x, const struct share *s)
 {
 	char buf[16];
+	int w;
 
+	if (s->count)
+		fmt_count(buf, sizeof(buf), s->v, 6);
+	else
+		fmt_pct(buf, sizeof(buf), s->v, 6);
+	w = (int)(strlen(buf) + strlen(s->label)) + 2;
+	if (x + w > a->w)
+		return x;
 	x = area_textf(a, 1, x, ROLE_DIM, " %s ", s->label);
 	return area_text(a, 1, x,
-			 value_has(s->v) ? theme_level(s->v.v, s->warn, s->alarm) : ROLE_DIM,
-			 pct(s->v, buf, sizeof(buf)));
+			 value_has(s->v) ? theme_level(s->v.v, s->warn, s->alarm) : ROLE_DIM, buf);
 }
 
 /* Sums to 100: usr without guest time; then the figures that overlap it. */
@@ -151,32 +160,26 @@ static void draw_host_line(struct ui *ui, const struct area *a)
 {
 	const struct snap_host *h = &ui->shown->host;
 	const struct share part[] = {
-		{"usr", h->usr, 0, 0},	   {"sys", h->sys, 0, 0},     {"irq", h->irq, 0, 0},
-		{"wa", h->wa, 0, 0},	   {"st", h->st, 5, 10}, {"guest", h->guest, 0, 0},
-		{"idle", h->idle, 0, 0},
+		{"usr", h->usr, 0, 0, 0},   {"sys", h->sys, 0, 0, 0}, {"irq", h->irq, 0, 0, 0},
+		{"wa", h->wa, 0, 0, 0},	    {"st", h->st, 5, 10, 0},  {"guest", h->guest, 0, 0, 0},
+		{"idle", h->idle, 0, 0, 0},
 	};
-	const struct share steal = {"steal", h->steal, 5, 10};
-	char lost[32];
-	int x = 0, mark;
+	const struct share after[] = {
+		{"steal", h->steal, 5, 10, 0},
+		{" lost", value_known((double)h->lost), 1, 1, true},
+		{" exits/s", h->exits_rate, 0, 0, true},
+		{" exit", h->exit_pct, 20, 50, 0},
+		{" load", h->load1, 0, 0, 0},
+	};
+	int x = 0;
 
 	/* Below 80 columns the shares that are seldom more than nothing give way. */
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
-		if (a->w >= 72 || i == 1 || i >= 5)
+		if (a->w >= 72 || i == 1 || i == 5 || (i == 6 && a->w >= 50))
 			x = draw_share(a, x, &part[i]);
-	mark = area_text(a, 1, x, ROLE_FRAME, " |");
-	x = draw_share(a, mark, &steal);
-	fmt_count(lost, sizeof(lost), value_known((double)h->lost), 6);
-	x = area_text(a, 1, x + 1, ROLE_DIM, " lost ");
-	x = area_text(a, 1, x, h->lost ? ROLE_ALARM : ROLE_TEXT, lost);
-	if (a->w < 100)
-		return;
-	if (value_has(h->exits_rate)) {
-		fmt_count(lost, sizeof(lost), h->exits_rate, 6);
-		x = area_textf(a, 1, x, ROLE_DIM, "  exits/s ");
-		x = area_text(a, 1, x, ROLE_TEXT, lost);
-	}
-	if (value_has(h->load1))
-		area_textf(a, 1, x, ROLE_DIM, "  load %.2f", h->load1.v);
+	x = area_text(a, 1, x, ROLE_FRAME, " |");
+	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++)
+		x = draw_share(a, x, &after[i]);
 }
 
 static bool missing_text(const struct ui *ui, char *out, size_t size)
@@ -184,7 +187,8 @@ static bool missing_text(const struct ui *ui, char *out, size_t size)
 	const struct snapshot *s = ui->shown;
 
 	if (!s->host.root) {
-		snprintf(out, size, "not root: no exits, no symbols: sudo kvmtop, or kvmtop doctor");
+		snprintf(out, size,
+			 "not root: no exits, no symbols: sudo kvmtop, or kvmtop doctor");
 		return true;
 	}
 	for (size_t i = 0; i < s->nsources; i++) {
@@ -220,6 +224,7 @@ static void draw_third(struct ui *ui, const struct area *a, int y)
 	const struct snapshot *s = ui->shown;
 	char text[MAX_FINDINGS + 1][HEAD_TEXT], safe[HEAD_TEXT];
 	enum role role[MAX_FINDINGS + 1];
+	struct area line;
 	size_t n = 0, at;
 
 	if (missing_text(ui, text[0], sizeof(text[0])))
@@ -237,10 +242,13 @@ static void draw_third(struct ui *ui, const struct area *a, int y)
 	}
 	at = (size_t)(s->time / ROTATE_NS) % n;
 	text_escape(safe, sizeof(safe), text[at]);
-	area_text(a, y, 1, role[at], role[at] == ROLE_MISSING ? "-" : "!");
-	area_text(a, y, 3, role[at], safe);
+	line = area_sub(a, y, 0, 1, n > 1 ? a->w - 5 : a->w);
+	area_text(&line, 0, 1, role[at], role[at] == ROLE_MISSING ? "-" : "!");
+	area_text(&line, 0, 3, role[at], safe);
+	if ((int)utf8_width(safe) + 3 > line.w)
+		area_put(&line, 0, line.w - 1, ROLE_FRAME, '~');
 	if (n > 1)
-		area_textf(a, y, a->w - 6, ROLE_DIM, " %zu/%zu ", at + 1, n);
+		area_textf(a, y, a->w - 4, ROLE_DIM, "%zu/%zu", at + 1, n);
 }
 
 void ui_draw_head(struct ui *ui, const struct area *a)
@@ -264,7 +272,9 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 		ctx = CTX_MENU;
 	if (!r->bar || !(r->contexts & ctx))
 		return false;
-	if (ctx != CTX_MAIN)
+	if (ctx == CTX_HELP)
+		return r->action == ACT_BACK || r->action == ACT_QUIT;
+	if (ctx == CTX_MENU)
 		return r->action != ACT_HELP;
 	if (r->action == ACT_BACK)
 		return ui->view.level != LEVEL_HOST || ui->view.pane_shown || ui->view.filter[0];
@@ -279,7 +289,7 @@ static int bar_width(const struct key_row *r)
 {
 	char key[16];
 
-	return (int)(strlen(key_name(r->keys[0], key, sizeof(key))) + strlen(r->bar)) + 3;
+	return (int)(strlen(keymap_name(r->keys[0], key, sizeof(key))) + strlen(r->bar)) + 3;
 }
 
 /* Where there is no room for all, those before the last two (help, quit) go. */
@@ -310,7 +320,7 @@ static void draw_bar(const struct ui *ui, const struct area *a)
 			show[shown++] = &rows[i];
 	shown = bar_fit(show, shown, a->w);
 	for (size_t i = 0; i < shown; i++) {
-		x = area_text(a, 0, x, ROLE_KEY, key_name(show[i]->keys[0], key, sizeof(key)));
+		x = area_text(a, 0, x, ROLE_KEY, keymap_name(show[i]->keys[0], key, sizeof(key)));
 		x = area_textf(a, 0, x, ROLE_BAR, " %s  ", show[i]->bar);
 	}
 }

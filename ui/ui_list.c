@@ -42,7 +42,7 @@ void ui_list_ctx(struct ui *ui, struct table_ctx *out)
 		.search = ui->view.search,
 	};
 	/* A filter made for the host's rows must not empty the one VM that was opened. */
-	if (ui->view.level != LEVEL_HOST && ui->view.level == LEVEL_VCPU)
+	if (ui->view.level == LEVEL_VCPU)
 		out->filter = "";
 }
 
@@ -149,7 +149,7 @@ static const char *empty_reason(const struct ui *ui, char *buf, size_t size)
 		char safe[VIEW_TEXT * 4];
 
 		text_escape(safe, sizeof(safe), v->filter);
-		snprintf(buf, size, "no row contains \"%s\"; Esc clears the filter", safe);
+		snprintf(buf, size, "no row contains \"%.160s\"; Esc clears the filter", safe);
 		return buf;
 	}
 	if (h->discovered < h->discovering)
@@ -267,8 +267,8 @@ void ui_draw_pane(struct ui *ui, const struct area *a)
 static const struct column task_columns[] = {
 	{.field = "PID", .width = 8},
 	{.field = "%CPU", .width = 6, .gap = 1},
-	{.field = "STATE", .width = 5, .gap = 1},
-	{.field = "TASK", .width = 16, .gap = 2, .grow = true},
+	{.field = "S", .width = 1, .gap = 2},
+	{.field = "COMMAND", .width = 16, .gap = 2, .grow = true},
 };
 
 static const struct table_def task_def = {

@@ -42,11 +42,28 @@ static bool in_columns(const struct column *cols, size_t n, enum field_table t,
 	return false;
 }
 
+/* The columns on screen now: what a window of this width leaves out is not "on". */
+static size_t shown_columns(const struct ui *ui, const struct table_ctx *c, struct column *out)
+{
+	struct column cols[VIEW_COLUMNS];
+	struct column_place place[VIEW_COLUMNS];
+	size_t n = table_columns(c, cols);
+
+	if (!c->choice || !c->choice->n)
+		n = layout_columns(cols, n, ui->cols, 0, place);
+	else
+		for (size_t i = 0; i < n; i++)
+			place[i].col = (short)i;
+	for (size_t i = 0; i < n; i++)
+		out[i] = cols[place[i].col];
+	return n;
+}
+
 static void fill_columns(struct ui *ui, const struct table_ctx *c)
 {
 	const struct field_list *l = field_list(c->def->table);
 	struct column cols[VIEW_COLUMNS];
-	size_t n = table_columns(c, cols);
+	size_t n = shown_columns(ui, c, cols);
 
 	menu_start(&ui->menu, "Columns: space on/off, + - move, R as at first", true);
 	for (size_t i = 0; i < n; i++) {

@@ -55,10 +55,11 @@ size_t table_columns(const struct table_ctx *c, struct column *out)
 			return n;
 	}
 	for (size_t i = 0; i < d->ncols && n < VIEW_COLUMNS; i++) {
-		const struct field *f = field_find(d->table, d->cols[i].field);
+		const struct column *col = &d->cols[i];
+		const struct field *f = field_find(d->table, col->field);
 
-		if (f)
-			out[n++] = with_width(d->cols[i], f);
+		if (f && !(col->instead && field_find(d->table, col->instead)))
+			out[n++] = with_width(*col, f);
 	}
 	return n;
 }
@@ -130,9 +131,10 @@ static void text_cell(const struct table_ctx *c, const struct column *col, const
 		strncat(out, (char[]){cell->mark, '\0'}, 2);
 }
 
-static char mark_of(const struct field *f, const struct cell *cell)
+static char mark_of(const struct field *f, const struct column *col, const struct cell *cell)
 {
-	if (cell->mark)
+	/* "60.2@3q" would read as a vCPU's name; %STEAL beside it carries the q. */
+	if (cell->mark && !(col->join == '@' && cell->mark == 'q'))
 		return cell->mark;
 	if (f->warn > 0 && value_has(cell->v) && cell->v.v >= f->warn)
 		return '!';
@@ -143,7 +145,7 @@ static void figure_cell(const struct table_ctx *c, const struct field *f, const 
 			const struct cell *cell, const struct table_row *r, int width, char *out,
 			size_t size)
 {
-	char mark[2] = {mark_of(f, cell), '\0'};
+	char mark[2] = {mark_of(f, col, cell), '\0'};
 	char figure[64], also[24];
 	int room;
 

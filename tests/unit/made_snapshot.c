@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Made snapshots (made_snapshot.h). */
+#include "made_snapshot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+#define NCPUS 8
+
+struct maker {
+	const struct made *m;
+	struct snapshot *s;
+	uint64_t rng;
+};
+
+static uint64_t next(struct maker *k)
+{
+	k->rng = k->rng * 6364136223846793005ULL + 1442695040888963407ULL;
+	return k->rng >> 33;
+}
+
+/* A figure: the given one, moved a little by the step; with a seed anything. */
+static struct value figure(struct maker *k, double v)
+{
+	static const double odd[] = {0, -1, 1e18, 4.99, 5, 99.95, 100, 6400, NAN, INFINITY};
+
+	if (!k->m->seed)
+		return value_known(v * (1 + 0.02 * (k->m->step % 5)));
+	switch (next(k) % 8) {
+	case 0:
+		return value_pending();
+	case 1:
+		return value_na((enum value_why)(next(k) % WHY_NR));
+	case 2:
+		return value_partial((double)(next(k) % 1000) / 10, WHY_SHARED);
+	case 3:
+		return value_known(odd[next(k) % (sizeof(odd) / sizeof(odd[0]))]);
+	default:
+		return value_known((double)(next(k) % 100000) / 100);
+	}
+}
+
+static struct value exits(struct maker *k, double v)
+{
+	return k->m->no_exits ? value_na(WHY_NO_ENTRY_EXIT) : figure(k, v);
+}
+
+struct shape {
+	const char *name, *vmm;
+	unsigned nvcpu;
+	double cpu, guest, sys, steal, worst;
+	bool quota;
+	double rate, exit_pct;
+	const char *top, *why;
+	double top_pct;
+};
+
+static const struct shape shapes[] = {
+	{"instance-0000a1", "qemu", 4, 401.0, 380.1, 9.0, 31.0, 60.2, true, 212000, 12.4,
+	 "EXTERNAL_INTERRUPT", "quota", 38},
+	{"web01", "qemu", 4, 371.2, 340.1, 29.1, 4.1, 11.9, false, 48200, 6.1, "MSR_WRITE",
+	 "MSR_WRITE 41%", 41},
+	{"db-primary", "cloud-hypervisor", 8, 122.4, 118.0, 3.2, 0.4, 1.1, false, 9120, 1.9,
+	 "EPT_MISCONFIG", "", 22},
+	{"build-agent", "firecracker", 2, 12.1, 11.0, 0.8, 0.0, 0.0, false, 310, 0.1,
+	 "IO_INSTRUCTION", "", 61},
+};
+
+static const char *const odd_names[] = {
+	"\xe4\xb8\xad\xe6\x96\x87\xe8\x99\x9a\xe6\x8b\x9f\xe6\x9c\xba-01",
+	"evil\x1b[31m\nname",
+	"caf\xc3\xa9",
+	"bad\xff\xfe",
+	"x\xe2\x80\xaey",
+	"a very long name with blanks in it, and more",
+};
+
+static struct shape shape_of(struct maker *k, unsigned i)
+{
+	struct shape s = shapes[i % 4];
+
+	if (i >= 4) {
+		double f = 1.0 / (1 + i % 7);
+
+		s.name = snapshot_printf(k->s, "vm-%03u", i);
+		s.cpu *= f;
+		s.guest *= f;
+		s.sys *= f;
+		s.steal *= f / 8;
+		s.worst *= f / 8;
+		s.rate *= f;
+		s.exit_pct *= f;
+		s.quota = false;
+		s.why = "";
+	}
+	if (k->m->names)
+		s.name = odd_names[i % (sizeof(odd_names) / sizeof(odd_names[0]))];
+	return s;
+}
+
+static void add_exits(struct maker *k, struct snap_exit *x, uint32_t vm, int32_t vcpu,
+		      const struct shape *s)
+{
+	static const struct {
+		uint8_t kind, dir;
+		uint64_t key;
+		const char *name, *note;
+		double share, avg;
+		bool idle;
+	} rows[] = {
+		{KIND_VMEXIT, 0, 32, "MSR_WRITE", "", 0.52, 2100, false},
+		{KIND_VMEXIT, 0, 12, "HLT", "", 0.2, 812000, true},
+		{KIND_VMEXIT, 0, 1, "EXTERNAL_INTERRUPT", "", 0.18, 3400, false},
+		{KIND_VMEXIT, 0, 48, "EPT_VIOLATION", "", 0.1, 9800, false},
+		{KIND_MMIO, DIR_WRITE, 0xfee000b0, "0xfee000b0:W", "APIC EOI", 0.6, 1900, false},
+		{KIND_IOPORT, DIR_WRITE, 0x3f8, "0x3f8:POUT", "COM1", 0.4, 22000, false},
+		{KIND_MSR, DIR_WRITE, 0x6e0, "0x6e0:W", "TSC_DEADLINE", 0.5, 1500, false},
+		{KIND_USEREXIT, 0, 2, "KVM_EXIT_IO", "", 0.3, 31000, false},
+	};
+	unsigned n = 8;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct tally t = {
+			.count = (uint64_t)(s->rate * rows[i].share),
+			.avg_ns = rows[i].avg,
+			.min_ns = (uint64_t)(rows[i].avg / 3),
+			.max_ns = (uint64_t)(rows[i].avg * 40),
+			.stderr_pct = 0.4,
+			.p50_ns = (uint64_t)(rows[i].avg * 0.9),
+			.p99_ns = (uint64_t)(rows[i].avg * 6),
+			.p999_ns = (uint64_t)(rows[i].avg * 20),
+			.rate = figure(k, s->rate * rows[i].share),
+			.count_pct = figure(k, rows[i].share * 100),
+			.time_pct = figure(k, rows[i].share * 80),
+		};
+		uint32_t *heat = snapshot_alloc(k->s, HEAT_BUCKETS, sizeof(*heat));
+
+		t.timed = t.count;
+		t.time_ns = (uint64_t)((double)t.timed * t.avg_ns);
+		if (heat)
+			for (unsigned b = 12; b < 34; b++)
+				heat[b] =
+					(uint32_t)(t.count / (1 + (b > 18 ? b - 18 : 18 - b) * 7));
+		x[i] = (struct snap_exit){
+			.vm = vm,
+			.vcpu = vcpu,
+			.kind = rows[i].kind,
+			.idle = rows[i].idle,
+			.has_time = !k->m->no_exits,
+			.isa = ISA_VMX,
+			.key = rows[i].key,
+			.dir = rows[i].dir,
+			.name = rows[i].name,
+			.note = rows[i].note,
+			.now = t,
+			.total = t,
+			.heat = heat,
+		};
+		x[i].total.count *= 1 + k->m->step;
+	}
+}
+
+#define EXITS_EACH 8
+
+static struct snap_use make_use(struct maker *k, const struct shape *s, double share, double steal)
+{
+	return (struct snap_use){
+		.cpu = figure(k, s->cpu * share),
+		.guest = figure(k, s->guest * share),
+		.usr = figure(k, (s->cpu - s->guest - s->sys) * share),
+		.sys = figure(k, s->sys * share),
+		.steal = figure(k, steal),
+		.throt = figure(k, s->quota ? steal * 0.8 : 0),
+		.wait = figure(k, s->quota ? steal * 0.2 : steal),
+		.demand = figure(k, s->cpu * share + steal),
+		.csw = figure(k, 120),
+		.mig = figure(k, 2),
+		.own_quota = s->quota,
+	};
+}
+
+static struct snap_exits make_sum(struct maker *k, const struct shape *s, double share,
+				  uint32_t first)
+{
+	return (struct snap_exits){
+		.rate = exits(k, s->rate * share),
+		.pct = exits(k, s->exit_pct),
+		.p50 = exits(k, 1900),
+		.p99 = exits(k, 48200),
+		.max = exits(k, 812000),
+		.top = k->m->no_exits ? "" : s->top,
+		.top_pct = exits(k, s->top_pct),
+		.open = "",
+		.open_ns = value_na(WHY_NONE),
+		.first = first,
+		.n = EXITS_EACH,
+	};
+}
+
+static void make_vcpu(struct maker *k, struct snap_vcpu *c, const struct shape *s, uint32_t vm,
+		      unsigned i, uint32_t id)
+{
+	double share = 1.0 / s->nvcpu;
+
+	*c = (struct snap_vcpu){
+		.id = id,
+		.vm = vm,
+		.index = (int)i,
+		.kvm_id = (int)i,
+		.tid = (pid_t)(4711 + vm * 100 + i),
+		.comm = snapshot_printf(k->s, "CPU %u/KVM", i),
+		.state = 'R',
+		.cpu = (int)((vm * 3 + i) % NCPUS),
+		.pin = i == 3 ? "3" : "0-7",
+		.node = "0",
+		.use = make_use(k, s, share, i == 3 ? s->worst : s->steal),
+		.ex = make_sum(k, s, share, 0),
+	};
+}
+
+static void make_host(struct maker *k)
+{
+	struct snap_host *h = &k->s->host;
+
+	*h = (struct snap_host){
+		.node = "node17",
+		.kernel = "6.1.0",
+		.boot_id = "b",
+		.ncpu = 64,
+		.nvm = (unsigned)k->s->nvms,
+		.nvcpu = (unsigned)k->s->nvcpus,
+		.usr = figure(k, 3.1),
+		.sys = figure(k, 4.0),
+		.irq = figure(k, 0.2),
+		.wa = figure(k, 0),
+		.st = figure(k, 0),
+		.guest = figure(k, 61.9),
+		.idle = figure(k, 30.8),
+		.steal = figure(k, 4.2),
+		.overcommit = figure(k, 4.8),
+		.exits_rate = exits(k, 270000),
+		.exit_pct = exits(k, 7),
+		.other_cpu = figure(k, 98),
+		.other_sys = figure(k, 61.2),
+		.other_why = "ceph-osd 22%",
+		.self_cpu = figure(k, 0.4),
+		.self_guest = figure(k, 1.1),
+		.load1 = figure(k, 41.2),
+		.mem_total_kb = 512u << 20,
+		.mem_avail_kb = 100u << 20,
+		.lost = 0,
+		.entry_exit = !k->m->no_exits,
+		.root = !k->m->no_root,
+		.discovering = 4,
+		.discovered = 4,
+	};
+}
+
+static void make_findings(struct maker *k)
+{
+	struct snap_finding *f = snapshot_alloc(k->s, 2, sizeof(*f));
+
+	if (!f || !k->s->nvms || !k->s->vms[0].nvcpu)
+		return;
+	f[0] = (struct snap_finding){
+		.rule = "quota",
+		.level = 3,
+		.vm = 0,
+		.vcpu = 3,
+		.value = value_known(60.2),
+		.threshold = 10,
+		.text = "instance-0000a1 vCPU 3: 60% steal, half of it its own CPU quota",
+		.next = "raise the quota, or look at pane 5",
+	};
+	f[1] = (struct snap_finding){
+		.rule = "steal",
+		.level = 2,
+		.vm = k->s->nvms > 1 ? 1 : 0,
+		.vcpu = -1,
+		.value = value_known(11.9),
+		.threshold = 10,
+		.text = "web01 vCPU 1: 12% steal",
+		.next = "who else runs on its CPU: pane 6",
+	};
+	k->s->findings = f;
+	k->s->nfindings = 2;
+}
+
+static void make_rest(struct maker *k)
+{
+	static const char *const comms[] = {"ceph-osd", "ovs-vswitchd", "kworker/3:1"};
+	struct snap_task *t = snapshot_alloc(k->s, 3, sizeof(*t));
+	struct snap_cpu *c = snapshot_alloc(k->s, NCPUS, sizeof(*c));
+
+	for (int i = 0; t && i < 3; i++)
+		t[i] = (struct snap_task){.pid = 900 + i,
+					  .comm = comms[i],
+					  .state = 'S',
+					  .cpu = figure(k, 22 - i * 7)};
+	for (int i = 0; c && i < NCPUS; i++)
+		c[i] = (struct snap_cpu){
+			.cpu = i,
+			.online = i != 7,
+			.node = i / 4,
+			.core = i / 2,
+			.sibling = i ^ 1,
+			.usr = figure(k, 3),
+			.sys = figure(k, 4),
+			.irq = figure(k, 0.2),
+			.wa = figure(k, 0),
+			.st = figure(k, 0),
+			.guest = figure(k, 10 * i),
+			.idle = figure(k, 92.8 - 10 * i),
+			.wait = figure(k, 3 * i),
+			.nvcpu_seen = (unsigned)i % 3,
+			.npinned = i == 3 ? 2 : 0,
+			.vcpus = i == 3 ? "instance-0000a1/3 web01/1" : "",
+		};
+	k->s->tasks = t;
+	k->s->ntasks = t ? 3 : 0;
+	k->s->cpus = c;
+	k->s->ncpus = c ? NCPUS : 0;
+}
+
+static void make_sources(struct maker *k)
+{
+	struct snap_source *src = snapshot_alloc(k->s, 1, sizeof(*src));
+
+	if (!src || !k->m->no_exits)
+		return;
+	src[0] = (struct snap_source){
+		.name = "kvm_exit",
+		.state = SOURCE_PARTIAL,
+		.why = "this KVM fires no kvm_entry and kvm_exit: exits have no times",
+		.mend = "",
+	};
+	k->s->sources = src;
+	k->s->nsources = 1;
+}
+
+static bool make_vms(struct maker *k)
+{
+	unsigned n = k->m->nvms, total = 0, at = 0;
+	struct snap_vm *vms = snapshot_alloc(k->s, n ? n : 1, sizeof(*vms));
+	struct snap_vcpu *vcpus;
+	struct snap_exit *ex;
+
+	for (unsigned i = 0; i < n; i++)
+		total += shapes[i % 4].nvcpu;
+	vcpus = snapshot_alloc(k->s, total ? total : 1, sizeof(*vcpus));
+	ex = snapshot_alloc(k->s, (size_t)(n + total + 1) * EXITS_EACH, sizeof(*ex));
+	if (!vms || !vcpus || !ex)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		struct shape s = shape_of(k, i);
+
+		vms[i] = (struct snap_vm){
+			.id = i + 1,
+			.vm_id = snapshot_printf(k->s, "4711-%u", i),
+			.name = snapshot_str(k->s, s.name),
+			.uuid = i ? "" : "0d0c3a52-3c2e-4e5a-9a39-3b8c61f3a6d1",
+			.title = "",
+			.vmm = s.vmm,
+			.cmdline = "/usr/bin/qemu-system-x86_64 -name "
+				   "guest=instance-0000a1,debug-threads=on "
+				   "-m 4096 -smp 4",
+			.cgroup = "/machine.slice/machine-qemu\\x2d1\\x2dinstance.scope",
+			.pid = (pid_t)(4711 + i * 100),
+			.nvcpu = s.nvcpu,
+			.nthread = s.nvcpu + 3,
+			.use = make_use(k, &s, 1, s.steal),
+			.vcpu_pct = figure(k, s.cpu * 0.97),
+			.io_pct = figure(k, s.cpu * 0.03),
+			.steal_max = figure(k, s.worst),
+			.steal_max_vcpu = s.nvcpu > 3 ? 3 : 1,
+			.steal_source = "rundelay",
+			.ex = make_sum(k, &s, 1, (i + at) * EXITS_EACH),
+			.why = s.why[0] ? WHY_ROW_EXITS : WHY_ROW_NONE,
+			.why_text = s.why,
+			.quota_us = s.quota ? 200000 : 0,
+			.period_us = s.quota ? 100000 : 0,
+			.vcpu_first = at,
+			.vcpu_n = s.nvcpu,
+		};
+		add_exits(k, ex + (size_t)(i + at) * EXITS_EACH, i, -1, &s);
+		for (unsigned c = 0; c < s.nvcpu; c++, at++) {
+			make_vcpu(k, &vcpus[at], &s, i, c, 1000 + at);
+			vcpus[at].ex.first = (i + at + 1) * EXITS_EACH;
+			add_exits(k, ex + (size_t)(i + at + 1) * EXITS_EACH, i, (int32_t)at, &s);
+		}
+	}
+	k->s->vms = vms;
+	k->s->nvms = n;
+	k->s->vcpus = vcpus;
+	k->s->nvcpus = total;
+	k->s->exits = ex;
+	k->s->nexits = (size_t)(n + total) * EXITS_EACH;
+	return true;
+}
+
+struct snapshot *made_snapshot(const struct made *m)
+{
+	struct maker k = {.m = m, .s = snapshot_new(), .rng = m->seed};
+
+	if (!k.s)
+		return NULL;
+	k.s->seq = m->step + 1;
+	k.s->time = (int64_t)(1000 + m->step) * NS_PER_S;
+	k.s->dt = NS_PER_S;
+	/* 14:22:03 on a day of 2026, as UTC. */
+	k.s->wall = (struct timespec){.tv_sec = 1772806923 + (time_t)m->step};
+	k.s->delay_s = 1;
+	k.s->open_kinds = KIND_ALL;
+	if (!make_vms(&k)) {
+		snapshot_unref(k.s);
+		return NULL;
+	}
+	make_host(&k);
+	make_findings(&k);
+	make_rest(&k);
+	make_sources(&k);
+	return k.s;
+}

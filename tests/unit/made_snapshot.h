@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Made snapshots for tests of the screen: a host with VMs whose figures follow from a seed, so
+ * that a picture of them is the same everywhere.
+ */
+#ifndef KVMTOP_MADE_SNAPSHOT_H
+#define KVMTOP_MADE_SNAPSHOT_H
+
+#include "snapshot.h"
+
+struct made {
+	unsigned nvms; /* the first four are the sample's; more are made */
+	unsigned step; /* which interval: figures change a little */
+	bool no_root; /* a source is missing */
+	bool no_exits; /* this KVM fires no kvm_entry and kvm_exit */
+	bool names; /* names that want escaping and wide characters */
+	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */
+};
+
+/* One reference; NULL: no memory. */
+struct snapshot *made_snapshot(const struct made *m);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Golden screens: made snapshots and scripted keys in, the surface's text compared with
+ * tests/golden/NAME.txt, its roles with NAME.roles. GOLDEN_WRITE=1 writes them anew: look at
+ * what `git diff` then says. No line is ever wider than its window.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "keymap.h"
+#include "surface.h"
+#include "text.h"
+#include "ui.h"
+/* The helper is part of each test program that needs it. */
+#include "made_snapshot.c"
+
+struct screen {
+	const char *name;
+	int rows, cols;
+	const char *keys; /* \r Enter, \x1b Esc, \t Tab; D and U in <> are arrows: see feed() */
+	struct made made;
+	unsigned steps; /* how many snapshots come in before the keys */
+};
+
+static const struct screen screens[] = {
+	{"host-80x24", 24, 80, "", {.nvms = 4}, 3},
+	{"host-100x30", 30, 100, "", {.nvms = 12}, 3},
+	{"host-132x43", 43, 132, "", {.nvms = 30}, 3},
+	{"host-40x10", 10, 40, "", {.nvms = 4}, 3},
+	{"host-118x24", 24, 118, "", {.nvms = 4}, 3},
+	{"vcpus-all-80x24", 24, 80, "v", {.nvms = 4}, 3},
+	{"vm-80x24", 24, 80, "\r", {.nvms = 4}, 3},
+	{"vm-100x30", 30, 100, "\r", {.nvms = 4}, 3},
+	{"pane-vcpus-80x24", 24, 80, "j1", {.nvms = 4}, 3},
+	{"vcpu-80x24", 24, 80, "\r\r", {.nvms = 4}, 3},
+	{"not-root-80x24", 24, 80, "", {.nvms = 4, .no_root = true}, 3},
+	{"no-entry-exit-80x24", 24, 80, "", {.nvms = 4, .no_exits = true}, 3},
+	{"names-80x24", 24, 80, "", {.nvms = 6, .names = true}, 3},
+	{"no-guests-80x24", 24, 80, "", {.nvms = 0}, 3},
+	{"filter-80x24", 24, 80, "fweb", {.nvms = 12}, 3},
+	{"paused-80x24", 24, 80, ",,", {.nvms = 4}, 5},
+	{"help-80x24", 24, 80, "?", {.nvms = 4}, 1},
+	{"help-columns-80x24", 24, 80, "?\t", {.nvms = 4}, 1},
+	{"help-row-80x24", 24, 80, "?\t\t", {.nvms = 4}, 1},
+	{"help-tools-80x24", 24, 80, "?\t\t\t", {.nvms = 4}, 1},
+	{"info-80x24", 24, 80, "i", {.nvms = 4}, 1},
+	{"sort-80x24", 24, 80, "s", {.nvms = 4}, 1},
+	{"columns-80x24", 24, 80, "C", {.nvms = 4}, 1},
+	{"tasks-80x24", 24, 80, "G\r", {.nvms = 4}, 1},
+	{"tiny-30x4", 4, 30, "", {.nvms = 4}, 1},
+};
+
+static struct surface *draw(const struct screen *c)
+{
+	const struct ui_config cfg = {.delay_s = 1, .utc = true, .can_demo = true};
+	struct ui *ui = ui_new(&cfg);
+	struct surface *s = surface_new(c->rows, c->cols);
+
+	assert_non_null(ui);
+	assert_non_null(s);
+	for (unsigned i = 0; i < c->steps; i++) {
+		struct made m = c->made;
+		struct snapshot *snap;
+
+		m.step = i;
+		snap = made_snapshot(&m);
+		assert_non_null(snap);
+		ui_snapshot(ui, snap);
+		snapshot_unref(snap);
+		ui_draw(ui, s);
+	}
+	for (const char *k = c->keys; *k; k++) {
+		ui_key(ui, (unsigned char)*k);
+		ui_draw(ui, s);
+	}
+	ui_free(ui);
+	return s;
+}
+
+static char *read_all(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *text = NULL;
+	size_t n = 0;
+
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &n, '\0', f) < 0 && text)
+		text[0] = '\0';
+	fclose(f);
+	return text;
+}
+
+static void check_widths(const char *text, const struct screen *c)
+{
+	int lines = 0;
+
+	for (const char *line = text; *line; lines++) {
+		size_t n = strcspn(line, "\n");
+		char one[2048];
+
+		assert_true(n < sizeof(one));
+		memcpy(one, line, n);
+		one[n] = '\0';
+		if (utf8_width(one) > (size_t)c->cols)
+			fail_msg("%s: line %d is wider than %d", c->name, lines, c->cols);
+		line += n + (line[n] == '\n');
+	}
+	assert_int_equal(lines, c->rows);
+}
+
+static void compare(const char *name, const char *kind, const char *text)
+{
+	char path[256], got[256];
+	char *want;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/golden/%s.%s", name, kind);
+	if (getenv("GOLDEN_WRITE")) {
+		f = fopen(path, "w");
+		assert_non_null(f);
+		fputs(text, f);
+		assert_int_equal(fclose(f), 0);
+		return;
+	}
+	want = read_all(path);
+	if (!want)
+		fail_msg("%s cannot be read: %s", path, strerror(errno));
+	if (strcmp(want, text) != 0) {
+		snprintf(got, sizeof(got), "build/%s.%s", name, kind);
+		f = fopen(got, "w");
+		if (f) {
+			fputs(text, f);
+			fclose(f);
+		}
+		fail_msg("%s differs: diff %s %s", name, path, got);
+	}
+	free(want);
+}
+
+static void screen_is_golden(void **state)
+{
+	const struct screen *c = *state;
+	struct surface *s = draw(c);
+	char *text = NULL, *roles = NULL;
+	size_t n;
+	FILE *f;
+
+	f = open_memstream(&text, &n);
+	assert_non_null(f);
+	surface_dump(s, f);
+	fclose(f);
+	f = open_memstream(&roles, &n);
+	assert_non_null(f);
+	surface_dump_roles(s, f);
+	fclose(f);
+	check_widths(text, c);
+	compare(c->name, "txt", text);
+	compare(c->name, "roles", roles);
+	free(text);
+	free(roles);
+	surface_free(s);
+}
+
+#define NSCREENS (sizeof(screens) / sizeof(screens[0]))
+
+int main(void)
+{
+	struct CMUnitTest tests[NSCREENS];
+
+	for (size_t i = 0; i < NSCREENS; i++)
+		tests[i] = (struct CMUnitTest){
+			.name = screens[i].name,
+			.test_func = screen_is_golden,
+			.initial_state = (void *)(uintptr_t)&screens[i],
+		};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
