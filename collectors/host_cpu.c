@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Collector `host_cpu`: ticks of every CPU, run-queue waits, topology, load and memory of the
+ * host, and the busiest tasks that are no VM's.
+ */
+#include "host_cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "host_tasks.h"
+#include "host_topology.h"
+#include "hoststat.h"
+#include "sysroot.h"
+
+#define FILE_MAX (256u << 10) /* /proc/stat of 512 CPUs and thousands of interrupts is less */
+#define TASKS_EVERY 5 /* ticks, unless the list of tasks is on screen */
+#define MAX_CPUS 4096
+
+struct host_cpu {
+	const struct collector_env *env;
+	struct host_tasks *tasks;
+	struct cpu_reading *cpu; /* by appearance; once seen they stay, offline ones too */
+	unsigned ncpu;
+	int *slot; /* CPU number → index + 1 */
+	char *buf;
+	unsigned tick;
+	bool want_tasks;
+};
+
+static void host_close(void *state)
+{
+	struct host_cpu *h = state;
+
+	if (!h)
+		return;
+	host_tasks_free(h->tasks);
+	free(h->cpu);
+	free(h->slot);
+	free(h->buf);
+	free(h);
+}
+
+static int host_open(const struct collector_env *env, void **state)
+{
+	struct host_cpu *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	h->env = env;
+	h->buf = malloc(FILE_MAX);
+	h->slot = calloc(MAX_CPUS, sizeof(*h->slot));
+	h->tasks = host_tasks_new(env);
+	if (!h->buf || !h->slot || !h->tasks) {
+		host_close(h);
+		return -ENOMEM;
+	}
+	*state = h;
+	return 0;
+}
+
+static void host_demand(void *state, const struct demand *d)
+{
+	((struct host_cpu *)state)->want_tasks = d->tasks;
+}
+
+static struct cpu_reading *cpu_at(struct host_cpu *h, int cpu)
+{
+	struct cpu_reading *grown;
+
+	if (cpu < 0 || cpu >= MAX_CPUS)
+		return NULL;
+	if (h->slot[cpu])
+		return &h->cpu[h->slot[cpu] - 1];
+	grown = reallocarray(h->cpu, h->ncpu + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	h->cpu = grown;
+	h->cpu[h->ncpu] = (struct cpu_reading){.cpu = cpu};
+	topology_of(h->env->root, &h->cpu[h->ncpu]);
+	h->slot[cpu] = (int)++h->ncpu;
+	return &h->cpu[h->ncpu - 1];
+}
+
+/* A CPU without a line is offline: its last figures stay, marked so. */
+static int read_stat(struct host_cpu *h, struct host_reading *r)
+{
+	ssize_t n = sysroot_read(h->env->root, "proc/stat", h->buf, FILE_MAX);
+	struct cpu_ticks t;
+	size_t at = 0;
+	int cpu;
+
+	if (n < 0 && n != -EFBIG)
+		return (int)n;
+	if (n < 0)
+		n = (ssize_t)strlen(h->buf);
+	r->time = clock_mono_ns();
+	for (unsigned i = 0; i < h->ncpu; i++)
+		h->cpu[i].online = false;
+	while (hoststat_next_cpu(h->buf, (size_t)n, &at, &cpu, &t)) {
+		struct cpu_reading *c = cpu < 0 ? NULL : cpu_at(h, cpu);
+
+		if (cpu < 0)
+			r->all = t;
+		if (!c)
+			continue;
+		c->t = t;
+		c->online = true;
+	}
+	return 0;
+}
+
+static void read_waits(struct host_cpu *h)
+{
+	ssize_t n = sysroot_read(h->env->root, "proc/schedstat", h->buf, FILE_MAX);
+	size_t at = 0;
+	uint64_t wait;
+	int cpu;
+
+	for (unsigned i = 0; i < h->ncpu; i++)
+		h->cpu[i].has_wait = false;
+	if (n <= 0)
+		return;
+	while (hoststat_next_wait(h->buf, (size_t)n, &at, &cpu, &wait)) {
+		struct cpu_reading *c = cpu_at(h, cpu);
+
+		if (!c)
+			continue;
+		c->has_wait = true;
+		c->wait_ns = wait;
+	}
+}
+
+static void read_rest(struct host_cpu *h, struct host_reading *r)
+{
+	ssize_t n = sysroot_read(h->env->root, "proc/meminfo", h->buf, FILE_MAX);
+
+	if (n > 0) {
+		hoststat_meminfo(h->buf, (size_t)n, "MemTotal", &r->mem_total_kb);
+		hoststat_meminfo(h->buf, (size_t)n, "MemAvailable", &r->mem_avail_kb);
+	}
+	if (sysroot_read(h->env->root, "proc/loadavg", h->buf, FILE_MAX) > 0)
+		r->load1 = strtod(h->buf, NULL);
+}
+
+static int host_tick(void *state, int64_t now, int64_t watermark)
+{
+	struct host_cpu *h = state;
+	struct host_reading r = {0};
+	int err = read_stat(h, &r);
+
+	(void)now;
+	(void)watermark;
+	if (!err) {
+		read_waits(h);
+		read_rest(h, &r);
+		r.ncpu = h->ncpu;
+		r.cpu = h->cpu;
+		h->env->sink->host(h->env->sink->ctx, &r);
+	}
+	/* The second reading gives the first figures: not five ticks later. */
+	if (h->want_tasks || h->tick < 2 || h->tick % TASKS_EVERY == 0)
+		host_tasks_read(h->tasks);
+	h->tick++;
+	return err;
+}
+
+static void host_probe(const struct collector_env *env, struct probes *out)
+{
+	char *buf = malloc(FILE_MAX);
+	ssize_t n = buf ? sysroot_read(env->root, "proc/stat", buf, FILE_MAX) : -ENOMEM;
+	size_t at = 0;
+	uint64_t wait;
+	int cpu;
+
+	if (n < 0 && n != -EFBIG)
+		probe_add(out, "host CPU", SOURCE_OFF, "mount -t proc proc /proc",
+			  "/proc/stat cannot be read: %s", strerror((int)-n));
+	else
+		probe_add(out, "host CPU", SOURCE_OK, NULL, "works: /proc/stat");
+	n = buf ? sysroot_read(env->root, "proc/schedstat", buf, FILE_MAX) : -ENOMEM;
+	if (n > 0 && hoststat_next_wait(buf, (size_t)n, &at, &cpu, &wait))
+		probe_add(out, "run-queue wait", SOURCE_OK, NULL, "works: /proc/schedstat");
+	else
+		probe_add(
+			out, "run-queue wait", SOURCE_PARTIAL, NULL,
+			"no /proc/schedstat on this kernel (CONFIG_SCHEDSTATS): the column WAIT of "
+			"the pane CPUs is n/a; steal of vCPUs does not need it");
+	free(buf);
+}
+
+const struct collector collector_host_cpu = {
+	.name = "host_cpu",
+	.what = "the host's CPUs, run-queue waits and busiest tasks that belong to no VM",
+	.probe = host_probe,
+	.open = host_open,
+	.tick = host_tick,
+	.demand = host_demand,
+	.close = host_close,
+};

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tasks of no VM; see host_tasks.h.
+ *
+ * The host's own /proc is read by libproc2; it has that path built in, so below --root the
+ * files are read here.
+ */
+#include "host_tasks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libproc2/pids.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "inventory.h"
+#include "procfs.h"
+#include "sysroot.h"
+
+#define BUSIEST 10
+
+struct task {
+	pid_t pid;
+	uint64_t ticks;
+	double pct; /* < 0: no baseline */
+	char state;
+	char comm[64];
+};
+
+struct task_list {
+	struct task *task;
+	size_t n, cap;
+};
+
+struct host_tasks {
+	const struct collector_env *env;
+	struct pids_info *pids; /* NULL below --root */
+	struct task_list now, before; /* sorted by pid */
+	int64_t time; /* of `before`, 0 none */
+	long hz;
+};
+
+static enum pids_item items[] = {PIDS_ID_PID, PIDS_TICS_ALL, PIDS_STATE, PIDS_CMD};
+enum { ITEM_PID, ITEM_TICKS, ITEM_STATE, ITEM_CMD, ITEM_NR };
+
+struct host_tasks *host_tasks_new(const struct collector_env *env)
+{
+	struct host_tasks *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->env = env;
+	h->hz = sysconf(_SC_CLK_TCK);
+	if (sysroot_is_host(env->root) && procps_pids_new(&h->pids, items, ITEM_NR) < 0)
+		h->pids = NULL;
+	return h;
+}
+
+void host_tasks_free(struct host_tasks *h)
+{
+	if (!h)
+		return;
+	if (h->pids)
+		procps_pids_unref(&h->pids);
+	free(h->now.task);
+	free(h->before.task);
+	free(h);
+}
+
+static struct task *add_task(struct task_list *l)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 256;
+		struct task *t = reallocarray(l->task, cap, sizeof(*t));
+
+		if (!t)
+			return NULL;
+		l->task = t;
+		l->cap = cap;
+	}
+	memset(&l->task[l->n], 0, sizeof(l->task[0]));
+	return &l->task[l->n++];
+}
+
+static int read_libproc(struct host_tasks *h)
+{
+	struct pids_fetch *f = procps_pids_reap(h->pids, PIDS_FETCH_TASKS_ONLY);
+
+	if (!f)
+		return errno ? -errno : -EIO;
+	for (int i = 0; i < f->counts->total; i++) {
+		struct pids_stack *p = f->stacks[i];
+		struct task *t = add_task(&h->now);
+
+		if (!t)
+			return -ENOMEM;
+		t->pid = PIDS_VAL(ITEM_PID, s_int, p, h->pids);
+		t->ticks = PIDS_VAL(ITEM_TICKS, ull_int, p, h->pids);
+		t->state = PIDS_VAL(ITEM_STATE, s_ch, p, h->pids);
+		snprintf(t->comm, sizeof(t->comm), "%s", PIDS_VAL(ITEM_CMD, str, p, h->pids));
+	}
+	return 0;
+}
+
+static int read_one(struct host_tasks *h, pid_t pid)
+{
+	char buf[1024];
+	struct proc_stat st;
+	ssize_t n = sysroot_readf(h->env->root, buf, sizeof(buf), "proc/%d/stat", pid);
+	struct task *t;
+
+	if (n < 0 || procfs_parse_stat(buf, (size_t)n, &st) < 0)
+		return 0; /* gone meanwhile */
+	t = add_task(&h->now);
+	if (!t)
+		return -ENOMEM;
+	t->pid = pid;
+	t->ticks = st.utime + st.stime;
+	t->state = st.state;
+	snprintf(t->comm, sizeof(t->comm), "%s", st.comm);
+	return 0;
+}
+
+static int read_files(struct host_tasks *h)
+{
+	DIR *d = sysroot_opendir(h->env->root, "proc");
+	struct dirent *e;
+	int pid, err = 0;
+
+	if (!d)
+		return -errno;
+	while (!err && (e = readdir(d)))
+		if (procfs_parse_id(e->d_name, &pid) == 0)
+			err = read_one(h, pid);
+	closedir(d);
+	return err;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int by_pct(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	if (x->pct != y->pct)
+		return x->pct < y->pct ? 1 : -1;
+	return by_pid(a, b);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static pid_t *vm_pids(struct inventory *inv, size_t *n)
+{
+	pid_t *pid = calloc(inventory_nvm(inv) + 1, sizeof(*pid));
+
+	*n = 0;
+	for (struct inv_vm *vm = inventory_first(inv); pid && vm; vm = vm->next)
+		if (*n < inventory_nvm(inv))
+			pid[(*n)++] = vm->pid;
+	if (pid)
+		qsort(pid, *n, sizeof(*pid), compare_pids);
+	return pid;
+}
+
+/* Takes the VMs' processes out and works out what the rest used since the last reading. */
+static void rate(struct host_tasks *h, int64_t now)
+{
+	size_t nvm, kept = 0;
+	pid_t *vm = vm_pids(h->env->inv, &nvm);
+	double s = (double)(now - h->time) / 1e9;
+
+	for (size_t i = 0; i < h->now.n; i++) {
+		struct task t = h->now.task[i], *b;
+
+		if (vm && bsearch(&t.pid, vm, nvm, sizeof(*vm), compare_pids))
+			continue;
+		b = h->before.n ? bsearch(&t, h->before.task, h->before.n, sizeof(t), by_pid)
+				: NULL;
+		t.pct = -1;
+		if (h->time && s > 0 && b && t.ticks >= b->ticks)
+			t.pct = 100.0 * (double)(t.ticks - b->ticks) / (double)h->hz / s;
+		h->now.task[kept++] = t;
+	}
+	h->now.n = kept;
+	free(vm);
+}
+
+static void push(struct host_tasks *h)
+{
+	struct task_reading r[BUSIEST];
+	struct task *best = calloc(h->now.n + 1, sizeof(*best));
+	size_t n = 0;
+
+	if (!best)
+		return;
+	if (h->now.n)
+		memcpy(best, h->now.task, h->now.n * sizeof(*best));
+	qsort(best, h->now.n, sizeof(*best), by_pct);
+	for (; n < BUSIEST && n < h->now.n; n++)
+		r[n] = (struct task_reading){
+			.pid = best[n].pid,
+			.comm = best[n].comm,
+			.cpu_pct = best[n].pct,
+			.state = best[n].state,
+		};
+	h->env->sink->tasks(h->env->sink->ctx, r, n);
+	free(best);
+}
+
+int host_tasks_read(struct host_tasks *h)
+{
+	struct task_list swap;
+	int64_t now;
+	int err;
+
+	h->now.n = 0;
+	err = h->pids ? read_libproc(h) : read_files(h);
+	if (err)
+		return err;
+	now = clock_mono_ns();
+	if (h->now.n)
+		qsort(h->now.task, h->now.n, sizeof(h->now.task[0]), by_pid);
+	rate(h, now);
+	push(h);
+	swap = h->before;
+	h->before = h->now;
+	h->now = swap;
+	h->time = now;
+	return 0;
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Collector `sched`: stat and schedstat of the threads that the inventory knows, and their
+ * quotas.
+ *
+ * vCPU threads are read every tick through held descriptors: a pread costs a quarter of an
+ * open, and a held one answers ESRCH after death, so that a reused tid is never read under it.
+ */
+#include "sched.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "inventory.h"
+#include "procfs.h"
+#include "sched_quota.h"
+#include "sched_place.h"
+#include "sysroot.h"
+
+#define OTHERS_EVERY 5 /* ticks: threads that are no vCPU, unless their pane is open */
+#define PLACES_EVERY 10 /* ticks: pins and nodes while they are on screen */
+#define FDS_ELSEWHERE 1024 /* descriptors left for rings, files, the screen */
+
+/* A thread's cookie. */
+struct sched_task {
+	int stat, schedstat; /* held; -1: opened anew each time */
+	struct thread_quota quota;
+	int64_t time; /* of the last reading, 0 none */
+	uint64_t run_ns;
+};
+
+struct sched {
+	const struct collector_env *env;
+	struct quotas *quotas;
+	unsigned tick;
+	unsigned held, may_hold; /* descriptors */
+	bool threads, pins;
+	unsigned placed; /* tick in which pins and nodes were read last, 0 never */
+};
+
+static void drop_task(struct inv_thread *t)
+{
+	struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+	if (!k)
+		return;
+	if (k->stat >= 0)
+		close(k->stat);
+	if (k->schedstat >= 0)
+		close(k->schedstat);
+	free(k);
+	t->cookie[INV_COOKIE_SCHED] = NULL;
+}
+
+/* The inventory may outlive this collector: no state of ours is behind ctx. */
+static void thread_free(void *ctx, struct inv_thread *t)
+{
+	(void)ctx;
+	drop_task(t);
+}
+
+static unsigned raise_nofile(const struct inventory *inv)
+{
+	struct rlimit l;
+	rlim_t want = 2 * inventory_nvcpu(inv) + FDS_ELSEWHERE;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 0;
+	if (l.rlim_cur < want && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+		getrlimit(RLIMIT_NOFILE, &l);
+	}
+	return l.rlim_cur > FDS_ELSEWHERE ? (unsigned)l.rlim_cur - FDS_ELSEWHERE : 0;
+}
+
+static int sched_open(const struct collector_env *env, void **state)
+{
+	struct inv_observer o = {.thread_free = thread_free};
+	struct sched *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->env = env;
+	s->quotas = quotas_new(env);
+	err = s->quotas ? inventory_observe(env->inv, &o) : -ENOMEM;
+	if (err) {
+		quotas_free(s->quotas);
+		free(s);
+		return err;
+	}
+	*state = s;
+	return 0;
+}
+
+static void sched_close(void *state)
+{
+	struct sched *s = state;
+
+	if (!s)
+		return;
+	for (struct inv_vm *vm = inventory_first(s->env->inv); vm; vm = vm->next)
+		for (struct inv_thread *t = vm->threads; t; t = t->next)
+			drop_task(t);
+	quotas_free(s->quotas);
+	free(s);
+}
+
+static void sched_demand(void *state, const struct demand *d)
+{
+	struct sched *s = state;
+
+	s->threads = d->threads;
+	s->pins = d->pins;
+	if (!s->pins)
+		s->placed = 0; /* at once when they are wanted again */
+}
+
+/* ---- reading ---- */
+
+static int hold(struct sched *s, const struct inv_thread *t, const char *file)
+{
+	char path[64];
+	int fd;
+
+	if (s->held >= s->may_hold)
+		return -1;
+	snprintf(path, sizeof(path), "proc/%d/task/%d/%s", t->pid, t->tid, file);
+	fd = sysroot_openat(s->env->root, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	s->held++;
+	return fd;
+}
+
+static struct sched_task *task_of(struct sched *s, struct inv_thread *t)
+{
+	struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+	if (k)
+		return k;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->stat = k->schedstat = -1;
+	if (t->role == ROLE_VCPU) {
+		k->stat = hold(s, t, "stat");
+		k->schedstat = hold(s, t, "schedstat");
+	}
+	t->cookie[INV_COOKIE_SCHED] = k;
+	return k;
+}
+
+static ssize_t read_file(const struct sched *s, const struct inv_thread *t, int fd,
+			 const char *file, char *buf, size_t size)
+{
+	if (fd >= 0)
+		return fd_read_all(fd, buf, size);
+	return sysroot_readf(s->env->root, buf, size, "proc/%d/task/%d/%s", t->pid, t->tid, file);
+}
+
+static bool is_gone(ssize_t err)
+{
+	return err == -ESRCH || err == -ENOENT;
+}
+
+static uint64_t voluntary_switches(const struct sched *s, const struct inv_thread *t, bool *has)
+{
+	char buf[4096];
+	const char *p;
+	ssize_t n = sysroot_readf(s->env->root, buf, sizeof(buf), "proc/%d/task/%d/status", t->pid,
+				  t->tid);
+
+	p = n > 0 ? strstr(buf, "\nvoluntary_ctxt_switches:") : NULL;
+	*has = p != NULL;
+	return p ? strtoull(p + strlen("\nvoluntary_ctxt_switches:"), NULL, 10) : 0;
+}
+
+/*
+ * A runnable thread that did not run all the time waited, or slept and woke: only its
+ * voluntary switches tell (use.c). They cost 15 us, so only such a thread is asked.
+ */
+static void add_voluntary(const struct sched *s, const struct sched_task *k,
+			  struct thread_reading *r)
+{
+	int64_t dt = r->time - k->time;
+
+	if (r->state != 'R' || !r->has_sched)
+		return;
+	if (k->time && (int64_t)(r->run_ns - k->run_ns) > dt - dt / 20)
+		return;
+	r->vol = voluntary_switches(s, r->thread, &r->has_vol);
+}
+
+static int fill_stat(const struct sched *s, struct inv_thread *t, const struct sched_task *k,
+		     struct thread_reading *r)
+{
+	char buf[1024];
+	struct proc_stat st;
+	ssize_t n = read_file(s, t, k->stat, "stat", buf, sizeof(buf));
+
+	if (n < 0)
+		return (int)n;
+	if (procfs_parse_stat(buf, (size_t)n, &st) < 0)
+		return -EBADMSG;
+	if (t->start && st.nfields >= PROC_STAT_START && st.start != t->start)
+		return -ESRCH; /* the tid is another thread's now */
+	r->state = st.state;
+	r->cpu = st.cpu;
+	r->utime = st.utime;
+	r->stime = st.stime;
+	r->gtime = st.gtime;
+	r->has_gtime = st.nfields >= PROC_STAT_GTIME;
+	r->gstime = st.gstime;
+	r->has_gstime = st.nfields >= PROC_STAT_GSTIME;
+	r->minflt = st.minflt;
+	r->majflt = st.majflt;
+	r->blkio_ticks = st.blkio_ticks;
+	return 0;
+}
+
+static int fill_schedstat(const struct sched *s, const struct inv_thread *t,
+			  const struct sched_task *k, struct thread_reading *r)
+{
+	char buf[128];
+	struct proc_schedstat ss;
+	ssize_t n = read_file(s, t, k->schedstat, "schedstat", buf, sizeof(buf));
+
+	if (n < 0)
+		return is_gone(n) && k->schedstat >= 0 ? -ESRCH : 0;
+	if (procfs_parse_schedstat(buf, (size_t)n, &ss) == 0) {
+		r->has_sched = true;
+		r->run_ns = ss.run_ns;
+		r->delay_ns = ss.delay_ns;
+		r->nr_sched = ss.nr_sched;
+	}
+	return 0;
+}
+
+static void read_thread(struct sched *s, struct inv_thread *t)
+{
+	struct sched_task *k = task_of(s, t);
+	struct thread_reading r = {.thread = t, .cpu = -1};
+	int err;
+
+	if (!k)
+		return;
+	err = fill_stat(s, t, k, &r);
+	r.time = clock_mono_ns(); /* between the two reads: they share it */
+	if (!err)
+		err = fill_schedstat(s, t, k, &r);
+	if (is_gone(err)) {
+		inventory_thread_gone(s->env->inv, t);
+		return;
+	}
+	if (err)
+		return;
+	add_voluntary(s, k, &r);
+	k->time = r.time;
+	k->run_ns = r.run_ns;
+	s->env->sink->thread(s->env->sink->ctx, &r);
+}
+
+static bool due(const struct sched *s, const struct inv_thread *t)
+{
+	const struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+	if (t->flags & INV_GONE)
+		return false;
+	/* A thread that is new needs its baseline at once. */
+	return t->role == ROLE_VCPU || s->threads || !k || !k->time ||
+	       (s->tick + (unsigned)t->tid) % OTHERS_EVERY == 0;
+}
+
+static void read_vm(struct sched *s, struct inv_vm *vm)
+{
+	for (struct inv_thread *t = vm->threads; t; t = t->next)
+		if (due(s, t))
+			read_thread(s, t);
+}
+
+static void count_quotas(struct sched *s, struct inv_vm *vm)
+{
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+		if (k && t->role == ROLE_VCPU && !(t->flags & INV_GONE))
+			quotas_count(s->quotas, &k->quota, t);
+	}
+}
+
+static void push_quotas(struct sched *s, struct inv_vm *vm)
+{
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+		if (k && k->quota.tick && t->role == ROLE_VCPU && !(t->flags & INV_GONE))
+			quotas_push(s->quotas, &k->quota, t, clock_mono_ns());
+	}
+}
+
+static void count_held(struct sched *s)
+{
+	s->held = 0;
+	for (struct inv_vm *vm = inventory_first(s->env->inv); vm; vm = vm->next)
+		for (struct inv_thread *t = vm->threads; t; t = t->next) {
+			const struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+			if (k)
+				s->held += (unsigned)((k->stat >= 0) + (k->schedstat >= 0));
+		}
+}
+
+static int sched_tick(void *state, int64_t now, int64_t watermark)
+{
+	struct sched *s = state;
+	struct inv_vm *first = inventory_first(s->env->inv);
+
+	(void)now;
+	(void)watermark;
+	s->tick++;
+	s->may_hold = raise_nofile(s->env->inv);
+	count_held(s);
+	for (struct inv_vm *vm = first; vm; vm = vm->next)
+		read_vm(s, vm);
+	quotas_tick(s->quotas);
+	for (struct inv_vm *vm = first; vm; vm = vm->next)
+		count_quotas(s, vm);
+	for (struct inv_vm *vm = first; vm; vm = vm->next)
+		push_quotas(s, vm);
+	quotas_sweep(s->quotas);
+	if (s->pins && (!s->placed || s->tick - s->placed >= PLACES_EVERY)) {
+		sched_places(s->env);
+		s->placed = s->tick;
+	}
+	return 0;
+}
+
+/* ---- what is there ---- */
+
+static void probe_schedstat(const struct collector_env *env, struct probes *out)
+{
+	char buf[128];
+	struct proc_schedstat ss;
+	ssize_t n = sysroot_read(env->root, "proc/self/schedstat", buf, sizeof(buf));
+
+	if (n < 0) /* a fixture has no proc/self */
+		n = sysroot_read(env->root, "proc/1/schedstat", buf, sizeof(buf));
+	if (n >= 0 && procfs_parse_schedstat(buf, (size_t)n, &ss) == 0)
+		probe_add(out, "run delay", SOURCE_OK, NULL,
+			  "works: steal from field 2 of /proc/<pid>/task/<tid>/schedstat");
+	else
+		probe_add(out, "run delay",
+			  sysroot_is_host(env->root) ? SOURCE_OFF : SOURCE_PARTIAL,
+			  "a kernel with CONFIG_SCHED_INFO (all distributions' have it)",
+			  "/proc/<pid>/schedstat cannot be read (%s): no steal, CPU in ticks of 10 "
+			  "ms",
+			  n < 0 ? strerror((int)-n) : "not three numbers");
+}
+
+static void probe_quota(const struct collector_env *env, struct probes *out)
+{
+	static const char *const files[] = {
+		"sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/unified/cgroup.controllers",
+		"sys/fs/cgroup/cpu/tasks", "sys/fs/cgroup/cpu,cpuacct/tasks"};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd = sysroot_openat(env->root, files[i], O_PATH | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		close(fd);
+		probe_add(out, "CPU quota", SOURCE_OK, NULL, "works: cpu.stat of cgroup %s",
+			  strstr(files[i], "controllers") ? "v2" : "v1");
+		return;
+	}
+	probe_add(out, "CPU quota", SOURCE_PARTIAL, "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
+		  "no cgroup file system below /sys/fs/cgroup: a quota cannot be told from "
+		  "competition");
+}
+
+static void sched_probe(const struct collector_env *env, struct probes *out)
+{
+	probe_schedstat(env, out);
+	probe_quota(env, out);
+}
+
+const struct collector collector_sched = {
+	.name = "sched",
+	.what = "CPU, guest time, steal and quota of each thread of a VM, from /proc and cgroups",
+	.probe = sched_probe,
+	.open = sched_open,
+	.tick = sched_tick,
+	.demand = sched_demand,
+	.close = sched_close,
+};

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Where vCPU threads may run and where their VM's memory is: costly, read on demand only. */
+#ifndef KVMTOP_COLLECTORS_SCHED_PLACE_H
+#define KVMTOP_COLLECTORS_SCHED_PLACE_H
+
+#include "collector.h"
+
+/* Sets pin and node of every vCPU thread in the inventory. */
+void sched_places(const struct collector_env *env);
+
+#endif

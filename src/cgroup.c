@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Parsers of the CPU controller's files; see cgroup.h. */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Digits from p on, saturating; returns what follows, NULL where there is none. */
+static const char *number(const char *p, const char *end, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (p >= end || *p < '0' || *p > '9')
+		return NULL;
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(v, 10u, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			v = UINT64_MAX;
+	*out = v;
+	return p;
+}
+
+static bool value_of(const char *buf, size_t len, const char *key, uint64_t *out)
+{
+	size_t klen = strlen(key);
+	const char *end = buf + len;
+
+	for (const char *p = buf; p < end;) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		const char *stop = nl ? nl : end;
+
+		if ((size_t)(stop - p) > klen && !memcmp(p, key, klen) && p[klen] == ' ')
+			return number(p + klen + 1, stop, out) != NULL;
+		p = stop + 1;
+	}
+	return false;
+}
+
+int cgroup_parse_throttled(const char *buf, size_t len, uint64_t *ns)
+{
+	uint64_t us;
+
+	if (value_of(buf, len, "throttled_time", ns))
+		return 0;
+	if (!value_of(buf, len, "throttled_usec", &us))
+		return -EBADMSG;
+	*ns = us > UINT64_MAX / 1000 ? UINT64_MAX : us * 1000;
+	return 0;
+}
+
+int cgroup_parse_max(const char *buf, size_t len, uint64_t *quota_us, uint64_t *period_us)
+{
+	const char *p = buf, *end = buf + len;
+
+	if (len >= 4 && !memcmp(buf, "max ", 4)) {
+		*quota_us = 0;
+		p += 3;
+	} else {
+		p = number(p, end, quota_us);
+	}
+	if (!p || p >= end || *p != ' ' || !number(p + 1, end, period_us))
+		return -EBADMSG;
+	return 0;
+}
+
+int cgroup_parse_number(const char *buf, size_t len, uint64_t *us)
+{
+	if (len && buf[0] == '-') {
+		*us = 0;
+		return 0;
+	}
+	return number(buf, buf + len, us) ? 0 : -EBADMSG;
+}
+
+static bool ends_in_scope(const char *path, size_t len)
+{
+	return len > 6 && !memcmp(path + len - 6, ".scope", 6);
+}
+
+size_t cgroup_parent(const char *path, size_t len)
+{
+	if (ends_in_scope(path, len))
+		return 0;
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	return len > 1 ? len - 1 : 0;
+}
