@@ -9,9 +9,13 @@
 #include "collector.h"
 #include "kvm_events.h"
 #include "vms.h"
+#include "sched.h"
+#include "host_cpu.h"
 
 const struct collector *const collectors[] = {
 	&collector_vms,
+	&collector_sched,
+	&collector_host_cpu,
 	&collector_kvm_events, /* last: up to the watermark */
 	NULL,
 };

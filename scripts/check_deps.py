@@ -15,7 +15,7 @@ from glob import glob
 LAYERS = {
     "ring": ("src/ring src/perf_rings src/perfdata src/tracetext", "base"),
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
-             "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup src/fmt src/utf8 "
+             "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup src/hoststat src/fmt src/utf8 "
              "src/escape src/snapshot src/demand", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/use src/format src/format_* src/store src/store_* src/findings "
