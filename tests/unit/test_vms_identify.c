@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Names out of command lines, machine scopes, thread names and libvirt's XML. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "vms_identify.h"
+#include "vms_libvirt.h"
+
+/* A command line with blanks between the arguments ('\1' is a blank inside of one). */
+static struct vm_identity identify(const char *line, const char *comm, const char *cgroup)
+{
+	struct vm_identity id;
+	char buf[2048];
+	size_t n = strlen(line);
+
+	memcpy(buf, line, n + 1);
+	for (size_t i = 0; i < n; i++)
+		buf[i] = buf[i] == ' ' ? '\0' : buf[i] == '\1' ? ' ' : buf[i];
+	vms_identify(buf, n ? n + 1 : 0, "", comm, 4711, cgroup, &id);
+	return id;
+}
+
+static void names_of_qemu(void **state)
+{
+	static const struct {
+		const char *line, *name;
+	} cases[] = {
+		{"/usr/bin/qemu-system-x86_64 -name guest=web01,debug-threads=on -m 1G", "web01"},
+		{"/usr/libexec/qemu-kvm -name web01 -m 1G", "web01"},
+		{"qemu-system-aarch64 -name=web01", "web01"},
+		{"qemu-system-x86_64 --name guest=web01", "web01"},
+		{"qemu-system-x86_64 -name debug-threads=on,guest=web01", "web01"},
+		{"qemu-system-x86_64 -name guest=a,,b,,,,c,process=x", "a,b,,c"},
+		{"qemu-system-x86_64 -name a,,b,debug-threads=on", "a,b"},
+		{"kvm -id 100 -name vm100,debug-threads=on", "vm100"},
+		{"qemu-system-x86_64 -name guest=two\1words", "two words"},
+		{"qemu-system-x86_64 -name guest=\xe6\x97\xa5-\xc3\xbc", "\xe6\x97\xa5-\xc3\xbc"},
+		{"qemu-system-x86_64 -name guest=\x1b[2Jx", "\x1b[2Jx"},
+		{"qemu-system-x86_64 -name a=b", "a=b"},
+		{"qemu-system-x86_64 -name guest=k=v", "k=v"},
+		{"qemu-system-x86_64 -m 1G", "qemu-system-x86:4711"},
+		{"qemu-system-x86_64 -name", "qemu-system-x86:4711"},
+		{"qemu-system-x86_64 -name debug-threads=on", "qemu-system-x86:4711"},
+		{"qemu-system-x86_64 -name guest=,debug-threads=on", "qemu-system-x86:4711"},
+		{"qemu-system-x86_64 -name \1\1", "qemu-system-x86:4711"},
+		{"", "qemu-system-x86:4711"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct vm_identity id = identify(cases[i].line, "qemu-system-x86", "");
+
+		assert_string_equal(id.name, cases[i].name);
+		assert_string_equal(id.vmm, "qemu");
+	}
+	assert_string_equal(identify("qemu-kvm -uuid 8f7c-1 -name x", "qemu-kvm", "").uuid,
+			    "8f7c-1");
+}
+
+static void names_of_other_vmms(void **state)
+{
+	static const struct {
+		const char *line, *comm, *vmm, *name;
+	} cases[] = {
+		{"/firecracker --id i-0a1 --api-sock /run/fc.sock", "firecracker", "firecracker",
+		 "i-0a1"},
+		{"firecracker --id=i-0a1", "firecracker", "firecracker", "i-0a1"},
+		{"firecracker --api-sock /tmp/vm7.socket", "firecracker", "firecracker", "vm7"},
+		{"firecracker --api-sock /srv/vm7/firecracker.socket", "firecracker", "firecracker",
+		 "vm7"},
+		{"firecracker --api-sock /run/firecracker.socket", "firecracker", "firecracker",
+		 "firecracker"},
+		{"cloud-hypervisor --api-socket path=/run/ch/db1.sock --cpus boot=2",
+		 "cloud-hyperviso", "cloud-hyperviso", "db1"},
+		{"cloud-hypervisor --api-socket /run/vc/vm/0ab/clh-api.sock", "cloud-hyperviso",
+		 "cloud-hyperviso", "0ab"},
+		{"crosvm run --name termina -s /run/c.sock", "crosvm", "crosvm", "termina"},
+		{"crosvm run -s /run/vm/borealis.sock", "crosvm", "crosvm", "borealis"},
+		{"lkvm run --name build7 -c 2", "lkvm", "kvmtool", "build7"},
+		{"lkvm run -c 2", "lkvm", "kvmtool", "lkvm:4711"},
+		{"/opt/myvmm --name x", "myvmm", "myvmm", "myvmm:4711"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct vm_identity id = identify(cases[i].line, cases[i].comm, "");
+
+		assert_string_equal(id.vmm, cases[i].vmm);
+		assert_string_equal(id.name, cases[i].name);
+	}
+	assert_string_equal(identify("cloud-hypervisor --platform num_pci_segments=1,uuid=77-a",
+				     "cloud-hyperviso", "")
+				    .uuid,
+			    "77-a");
+}
+
+/* The program's file counts more than what the process calls itself. */
+static void the_programs_file(void **state)
+{
+	static const char cmdline[] = "vm\0-name\0web01";
+	struct vm_identity id;
+
+	(void)state;
+	vms_identify(cmdline, sizeof(cmdline), "/usr/bin/qemu-system-x86_64 (deleted)", "vm", 1, "",
+		     &id);
+	assert_string_equal(id.vmm, "qemu");
+	assert_string_equal(id.name, "web01");
+	assert_null(vms_vmm_of("qemu-img"));
+	assert_null(vms_vmm_of("kvmtop"));
+	assert_string_equal(vms_vmm_of("/usr/bin/kvm"), "qemu");
+}
+
+static void machine_scopes(void **state)
+{
+	char out[256];
+
+	(void)state;
+	assert_true(
+		vms_machine_name("/machine.slice/machine-qemu\\x2d1\\x2dweb01.scope", out, 256));
+	assert_string_equal(out, "web01");
+	assert_true(vms_machine_name(
+		"/machine.slice/machine-qemu\\x2d12\\x2da\\x2db.scope/libvirt/emulator", out, 256));
+	assert_string_equal(out, "a-b");
+	assert_true(vms_machine_name("/machine/qemu-3-db.libvirt-qemu/emulator", out, 256));
+	assert_string_equal(out, "db");
+	assert_true(vms_machine_name("/machine.slice/machine-plain.scope", out, 256));
+	assert_string_equal(out, "plain");
+	assert_false(vms_machine_name("/system.slice/machine-x.service", out, 256));
+	assert_false(vms_machine_name("/user.slice/session-3.scope", out, 256));
+	assert_false(vms_machine_name("/machine-.scope", out, 256));
+	assert_false(vms_machine_name("", out, 256));
+	/* An escaped NUL stays as it stands: it must not cut the name. */
+	assert_true(vms_machine_name("/machine-a\\x00b.scope", out, 256));
+	assert_string_equal(out, "a\\x00b");
+	assert_string_equal(identify("qemu-system-x86_64 -m 1", "qemu-system-x86",
+				     "/machine.slice/machine-qemu\\x2d1\\x2dweb01.scope")
+				    .name,
+			    "web01");
+}
+
+static void numbers_of_threads(void **state)
+{
+	(void)state;
+	assert_int_equal(vms_vcpu_index("CPU 0/KVM"), 0);
+	assert_int_equal(vms_vcpu_index("CPU 127/KVM"), 127);
+	assert_int_equal(vms_vcpu_index("fc_vcpu 3"), 3);
+	assert_int_equal(vms_vcpu_index("vcpu3"), 3);
+	assert_int_equal(vms_vcpu_index("kvm-vcpu-3"), 3);
+	assert_int_equal(vms_vcpu_index("crosvm_vcpu3"), 3);
+	assert_int_equal(vms_vcpu_index("CPU 0/TCG"), -1);
+	assert_int_equal(vms_vcpu_index("qemu-system-x86"), -1);
+	assert_int_equal(vms_vcpu_index("vcpu"), -1);
+	assert_int_equal(vms_vcpu_index("vcpu3x"), -1);
+	assert_int_equal(vms_vcpu_index("CPU /KVM"), -1);
+	assert_int_equal(vms_vcpu_index(""), -1);
+	assert_int_equal(vms_helper_of("vhost-4711"), 4711);
+	assert_int_equal(vms_helper_of("kvm-pit/12"), 12);
+	assert_int_equal(vms_helper_of("kvm-nx-lpage-recovery-9"), 9);
+	assert_int_equal(vms_helper_of("vhost-net"), 0);
+	assert_int_equal(vms_helper_of("kvm-nx-lpage-re"), 0);
+}
+
+/* Made after libvirt's own format (domain status), no recording. */
+static const char xml[] =
+	"<!--\nWARNING: THIS IS AN AUTO-GENERATED FILE.\n-->\n"
+	"<domstatus state='running' reason='booted' pid='4711'>\n"
+	"  <monitor path='/var/lib/libvirt/qemu/domain-1-web01/monitor.sock' type='unix'/>\n"
+	"  <vcpus>\n    <vcpu id='0' pid='4720'/>\n    <vcpu id='1' pid='4721'/>\n  </vcpus>\n"
+	"  <domain type='kvm' id='1'>\n"
+	"    <name>instance-000000a1</name>\n    "
+	"<uuid>8f7c2c1e-0000-4000-8000-000000000001</uuid>\n"
+	"    <title>Web &amp; mail &#x2014; 1</title>\n"
+	"    <metadata>\n      <nova:instance "
+	"xmlns:nova='http://openstack.org/xmlns/libvirt/nova/1.1'>\n"
+	"        <nova:package version='25'/>\n        <nova:name>web-frontend</nova:name>\n"
+	"        <nova:owner><nova:user uuid='1'>admin</nova:user></nova:owner>\n"
+	"      </nova:instance>\n    </metadata>\n"
+	"    <vcpu placement='static'>2</vcpu>\n"
+	"    <cputune>\n      <vcpupin vcpu='0' cpuset='2-3'/>\n      <vcpupin vcpu='1' "
+	"cpuset='4'/>\n"
+	"      <emulatorpin cpuset='0'/>\n    </cputune>\n"
+	"    <devices><interface><name>not this</name></interface></devices>\n"
+	"  </domain>\n</domstatus>\n";
+
+static void libvirts_file(void **state)
+{
+	struct libvirt_domain d;
+
+	(void)state;
+	assert_int_equal(libvirt_parse(xml, strlen(xml), &d), 0);
+	assert_int_equal(d.pid, 4711);
+	assert_string_equal(d.name, "instance-000000a1");
+	assert_string_equal(d.uuid, "8f7c2c1e-0000-4000-8000-000000000001");
+	assert_string_equal(d.title, "Web & mail \xe2\x80\x94 1");
+	assert_string_equal(d.nova, "web-frontend");
+	assert_int_equal(d.nvcpu, 2);
+	assert_string_equal(d.vcpu[0].pin, "2-3");
+	assert_int_equal(d.vcpu[1].tid, 4721);
+	assert_string_equal(d.vcpu[1].pin, "4");
+	libvirt_free(&d);
+}
+
+static void bad_xml(void **state)
+{
+	static const char bomb[] = "<?xml version='1.0'?><!DOCTYPE d [<!ENTITY a 'aaaaaaaaaa'>"
+				   "<!ENTITY b '&a;&a;&a;&a;'>]><domain><name>&b;</name></domain>";
+	static const char *const bad[] = {"", "<domain>", "no xml", "<other/>",
+					  "<domain><vcpus><vcpu id='0'/></domain>"};
+	char deep[4096] = "";
+	struct libvirt_domain d;
+
+	(void)state;
+	assert_int_equal(libvirt_parse(bomb, strlen(bomb), &d), -EBADMSG);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(libvirt_parse(bad[i], strlen(bad[i]), &d), -EBADMSG);
+	for (int i = 0; i < 1000; i++)
+		strcat(deep, "<a>");
+	assert_int_equal(libvirt_parse(deep, strlen(deep), &d), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_qemu),
+		cmocka_unit_test(names_of_other_vmms),
+		cmocka_unit_test(the_programs_file),
+		cmocka_unit_test(machine_scopes),
+		cmocka_unit_test(numbers_of_threads),
+		cmocka_unit_test(libvirts_file),
+		cmocka_unit_test(bad_xml),
+	};
+
+	return cmocka_run_group_tests_name("vms_identify", tests, NULL, NULL);
+}
