@@ -246,6 +246,7 @@ static void find_owner(struct vms *s, pid_t tid, pid_t pid, int64_t now)
 	if (!m)
 		return;
 	m->dirty = true;
+	vms_dirs_claim(s, pid);
 	if (vms_scan(s, m, LOOK_ALL) && !is_provisional(s, tid))
 		return;
 	/* vms_scan() may have dropped it, and with it the pointer. */
@@ -264,35 +265,33 @@ static void find_owner(struct vms *s, pid_t tid, pid_t pid, int64_t now)
 
 static void resolve_one(struct vms *s, pid_t tid, int64_t now)
 {
-	pid_t pid;
+	pid_t pid = vms_tgid(s, tid);
 
-	s->unknown = inventory_thread(s->inv, tid);
-	if (is_provisional(s, tid)) {
-		pid = vms_tgid(s, tid);
-		if (pid > 0)
-			find_owner(s, tid, pid, now);
-		else
-			end_provisional(s, tid, "", 0);
-	}
-	s->unknown = NULL;
-	/* Its thread found its VM: the empty shell goes. */
-	if (!is_provisional(s, tid))
+	if (pid > 0) {
+		s->unknown = inventory_thread(s->inv, tid);
+		s->unknown_pid = pid;
+		find_owner(s, tid, pid, now);
+		s->unknown = NULL;
+	} else {
 		end_provisional(s, tid, "", 0);
+	}
 }
 
 int vms_resolve(void *state, int64_t now)
 {
 	struct vms *s = state;
-	pid_t tid;
 	bool listed = false;
+	pid_t tid;
 
 	while (s && (tid = inventory_take_unknown(s->inv))) {
-		if (!listed && is_provisional(s, tid)) {
-			vms_dirs_list(s);
-			vms_dirs_resolve(s, now, clock_mono_ns() + SLICE_NS);
-			listed = true;
-		}
-		resolve_one(s, tid, now);
+		if (!listed)
+			vms_dirs_list(s); /* so that its VM gets its folder's name */
+		listed = true;
+		if (is_provisional(s, tid))
+			resolve_one(s, tid, now);
+		/* Its thread found its VM, perhaps with another's: the empty shell goes. */
+		if (!is_provisional(s, tid))
+			end_provisional(s, tid, "", 0);
 	}
 	return 0;
 }

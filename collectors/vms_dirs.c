@@ -247,6 +247,17 @@ static void resolve(struct vms *s, struct kvm_dir *k, int64_t now)
 	vms_scan(s, m, LOOK_ALL);
 }
 
+void vms_dirs_claim(struct vms *s, pid_t pid)
+{
+	struct vms_dirs *l = &s->dirs;
+
+	for (size_t i = 0; i < l->n && l->unresolved; i++)
+		if (!l->d[i].pid && process_of(s, &l->d[i]) == pid) {
+			l->d[i].pid = pid;
+			l->unresolved--;
+		}
+}
+
 bool vms_dirs_resolve(struct vms *s, int64_t now, int64_t deadline)
 {
 	struct vms_dirs *l = &s->dirs;

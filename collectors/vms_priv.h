@@ -110,6 +110,7 @@ struct vms {
 	int timer; /* armed while discovery has more to do */
 	bool foreign_ns; /* /proc is of another pid namespace than debugfs' ids */
 	struct inv_thread *unknown; /* whose VM is being looked for now */
+	pid_t unknown_pid; /* its process */
 	char *buf; /* for command lines */
 	size_t buf_size;
 	char said[64]; /* the state of sources as the sink knows it */
@@ -127,6 +128,8 @@ void vms_procs_free(struct vms *s);
 void vms_dirs_list(struct vms *s);
 /* Finds the process of each new folder and its VMs, until the deadline; true: all done. */
 bool vms_dirs_resolve(struct vms *s, int64_t now, int64_t deadline);
+/* Gives a process the new folders that are its own, before it is looked at. */
+void vms_dirs_claim(struct vms *s, pid_t pid);
 void vms_dirs_free(struct vms *s);
 /* The process that thread `tid` belongs to; -errno: it is gone. */
 pid_t vms_tgid(const struct vms *s, pid_t tid);

@@ -155,7 +155,7 @@ struct inv_vm *vms_take_vm(struct vms *s, struct vmm *m, const char *key, int fd
 
 	if (vm && note_of(vm))
 		return vm;
-	if (!vm && alone && u && u->vm->flags & INV_PROVISIONAL)
+	if (!vm && alone && u && s->unknown_pid == m->pid && u->vm->flags & INV_PROVISIONAL)
 		vm = inventory_identify(s->inv, u->vm, m->pid, m->start, key);
 	if (!vm)
 		vm = inventory_add_vm(s->inv, m->pid, m->start, key);
@@ -374,7 +374,7 @@ static void see_task(struct vms *s, struct vmm *m, pid_t tid)
 		return;
 	known = known && t->start == st.start;
 	t = inventory_add_thread(s->inv, known ? t->vm : m->vm[0], m->pid, tid, st.start,
-				 role_of(&st));
+				 known ? t->role : role_of(&st));
 	if (!t)
 		return;
 	thread_mark(t, m->stamp, (known ? reads : 0) + 1);

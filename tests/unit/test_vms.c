@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Discovery over trees for --root: one recorded, the others made here as variations of it
+ * (tests/data/roots/ORIGIN), which change between ticks as a host does.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "inventory.h"
+#include "sysroot.h"
+#include "vms.h"
+
+struct host {
+	char dir[64];
+	struct sysroot *root;
+	struct inventory *inv;
+	void *vms;
+	int64_t now;
+};
+
+static void path_of(const struct host *h, char *full, size_t size, const char *fmt, va_list ap)
+{
+	int n = snprintf(full, size, "%s/", h->dir);
+
+	vsnprintf(full + n, size - (size_t)n, fmt, ap);
+}
+
+static void make_parents(char *path)
+{
+	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(path, 0755);
+		*p = '/';
+	}
+}
+
+__attribute__((format(printf, 4, 5))) static void put(const struct host *h, const char *text,
+						      size_t len, const char *fmt, ...)
+{
+	char full[512];
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, fmt);
+	path_of(h, full, sizeof(full), fmt, ap);
+	va_end(ap);
+	make_parents(full);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, len, f), len);
+	fclose(f);
+}
+
+__attribute__((format(printf, 2, 3))) static void unmake(const struct host *h, const char *fmt, ...)
+{
+	char full[512], cmd[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	path_of(h, full, sizeof(full), fmt, ap);
+	va_end(ap);
+	snprintf(cmd, sizeof(cmd), "rm -r '%s'", full);
+	assert_int_equal(system(cmd), 0);
+}
+
+/* The recording's line of a vCPU thread with other numbers in it. */
+static void put_stat(const struct host *h, const char *path, int tid, const char *comm,
+		     unsigned flags, int nthreads, int start, int gtime)
+{
+	char line[512];
+	int n = snprintf(line, sizeof(line),
+			 "%d (%s) S 1 1 1 0 -1 %u 1 0 0 0 %d 0 0 0 20 0 %d 0 %d 19750912 426 "
+			 "18446744073709551615 1 2 3 0 0 0 0 6 0 0 0 0 -1 1 0 0 0 %d 0 1 2 3 4 5 6 "
+			 "7 0\n",
+			 tid, comm, flags, gtime, nthreads, start, gtime);
+
+	put(h, line, (size_t)n, "%s/stat", path);
+}
+
+static void thread_of(const struct host *h, int pid, int tid, const char *comm, int start,
+		      int gtime)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), "proc/%d/task/%d", pid, tid);
+	put_stat(h, path, tid, comm, 4194368, 1, start, gtime);
+	/* Every thread answers under its own number too, though it is not listed. */
+	snprintf(text, sizeof(text), "Name:\t%s\nTgid:\t%d\n", "x", pid);
+	put(h, text, strlen(text), "proc/%d/status", tid);
+}
+
+/* cmdline with blanks between the arguments. */
+static void process(const struct host *h, int pid, const char *comm, int start, int gtime,
+		    const char *cmdline, const char *cgroup)
+{
+	char path[64], buf[512];
+	size_t n = strlen(cmdline);
+
+	memcpy(buf, cmdline, n + 1);
+	for (size_t i = 0; i < n; i++)
+		buf[i] = buf[i] == ' ' ? '\0' : buf[i];
+	snprintf(path, sizeof(path), "proc/%d", pid);
+	put_stat(h, path, pid, comm, 4194304, 1, start, gtime);
+	put(h, buf, n + 1, "proc/%d/cmdline", pid);
+	snprintf(buf, sizeof(buf), "0::%s\n", cgroup);
+	put(h, buf, strlen(buf), "proc/%d/cgroup", pid);
+	put(h, "", 0, "proc/%d/fd/keep", pid);
+	thread_of(h, pid, pid, comm, start, 0);
+}
+
+static void descriptor(const struct host *h, int pid, int fd, const char *link)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/proc/%d/fd/%d", h->dir, pid, fd);
+	assert_int_equal(symlink(link, full), 0);
+}
+
+static void kvm_vcpu(const struct host *h, const char *dir, int id, int tid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d\n", tid);
+	put(h, text, strlen(text), "sys/kernel/debug/kvm/%s/vcpu%d/pid", dir, id);
+}
+
+/* A QEMU with n vCPUs and debugfs, threads pid + 1 … named as QEMU does. */
+static void qemu(const struct host *h, int pid, const char *name, int n, bool debugfs)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "qemu-system-x86_64 -name guest=%s,debug-threads=on", name);
+	process(h, pid, "qemu-system-x86", 5000, 9, text, "/machine.slice/x.scope");
+	descriptor(h, pid, 9, "/dev/kvm");
+	descriptor(h, pid, 10, "anon_inode:kvm-vm");
+	for (int i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "CPU %d/KVM", i);
+		thread_of(h, pid, pid + 1 + i, text, 5001, 9);
+		snprintf(text, sizeof(text), "anon_inode:kvm-vcpu:%d", i);
+		descriptor(h, pid, 11 + i, text);
+		snprintf(text, sizeof(text), "%d-10", pid);
+		if (debugfs)
+			kvm_vcpu(h, text, i, pid + 1 + i);
+	}
+}
+
+static int setup(void **state)
+{
+	struct host *h = calloc(1, sizeof(*h));
+
+	snprintf(h->dir, sizeof(h->dir), "/tmp/kvmtop-vms-XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	assert_int_equal(chmod(h->dir, 0755), 0);
+	put(h, "", 0, "proc/keep");
+	process(h, 123, "sshd", 100, 0, "sshd -D", "/system.slice/ssh.service");
+	h->now = clock_mono_ns();
+	*state = h;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct host *h = *state;
+	char cmd[96];
+
+	collector_vms.close(h->vms);
+	inventory_free(h->inv);
+	sysroot_close(h->root);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", h->dir);
+	assert_int_equal(system(cmd), 0);
+	free(h);
+	return 0;
+}
+
+static void start(struct host *h, const char *dir)
+{
+	const struct collector_env env = {0};
+	struct collector_env e = env;
+
+	assert_int_equal(sysroot_open(dir ? dir : h->dir, &h->root), 0);
+	h->inv = inventory_new();
+	e.root = h->root;
+	e.inv = h->inv;
+	assert_int_equal(collector_vms.open(&e, &h->vms), 0);
+}
+
+/* One interval later. */
+static void tick(struct host *h)
+{
+	inventory_sweep(h->inv);
+	h->now += NS_PER_S;
+	assert_int_equal(collector_vms.tick(h->vms, h->now, h->now), 0);
+}
+
+static struct inv_vm *only_vm(struct host *h)
+{
+	assert_int_equal(inventory_nvm(h->inv), 1);
+	return inventory_first(h->inv);
+}
+
+static void the_recorded_vm(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+	unsigned done, all;
+
+	start(h, "tests/data/roots/tinyvm-6.18");
+	vm = only_vm(h);
+	assert_int_equal(vm->pid, 17876);
+	assert_int_equal(vm->start, 284897);
+	assert_string_equal(vm->key, "17876-4");
+	assert_string_equal(vm->name, "tinyvm-run:17876");
+	assert_string_equal(vm->vmm, "tinyvm-run");
+	assert_string_equal(vm->cmdline, "./tinyvm-run -c 2 -i 0,3 -t vcpu%d spin:inf");
+	assert_int_equal(vm->flags, 0);
+	assert_int_equal(vm->nvcpu, 2);
+	assert_int_equal(vm->vcpu[1]->kvm_id, 3);
+	assert_int_equal(vm->vcpu[1]->index, 1);
+	assert_false(vm->vcpu[1]->index_guessed);
+	assert_int_equal(vm->vcpu[1]->thread->tid, 17880);
+	assert_int_equal(vm->nthread, 4);
+	assert_int_equal(inventory_thread(h->inv, 17876)->role, ROLE_VMM);
+	assert_int_equal(inventory_thread(h->inv, 17879)->role, ROLE_VCPU);
+	assert_int_equal(inventory_thread(h->inv, 17881)->role, ROLE_HELPER);
+	assert_string_equal(inventory_thread(h->inv, 17881)->comm, "kvm-nx-lpage-re");
+	vms_progress(h->vms, &done, &all);
+	assert_int_equal(done, 1);
+	assert_int_equal(all, 1);
+}
+
+static const char libvirt_xml[] =
+	"<domstatus state='running' pid='4700'><domain type='kvm'><name>web,01</name>"
+	"<title>Web</title><metadata><nova:instance xmlns:nova='http://x'><nova:name>front"
+	"</nova:name></nova:instance></metadata><cputune><vcpupin vcpu='3' cpuset='2-3'/></cputune>"
+	"</domain></domstatus>";
+
+/* facts: QEMU -smp 6,sockets=2,cores=3 has threads CPU 0…5/KVM, descriptors 0,1,2,4,5,6. */
+static void qemu_under_libvirt_without_debugfs(void **state)
+{
+	static const int ids[] = {0, 1, 2, 4, 5, 6};
+	struct host *h = *state;
+	struct inv_vm *vm;
+	char text[64];
+
+	process(h, 4700, "qemu-system-x86", 5000, 9,
+		"/usr/bin/qemu-system-x86_64 -name guest=web,,01,debug-threads=on -uuid 8f-1",
+		"/machine.slice/machine-qemu\\x2d1\\x2dweb.scope/libvirt/emulator");
+	descriptor(h, 4700, 20, "anon_inode:kvm-vm");
+	for (int i = 0; i < 6; i++) {
+		snprintf(text, sizeof(text), "anon_inode:kvm-vcpu:%d", ids[i]);
+		descriptor(h, 4700, 30 + i, text);
+		snprintf(text, sizeof(text), "CPU %d/KVM", i);
+		thread_of(h, 4700, 4710 + i, text, 5001, 9);
+	}
+	put(h, libvirt_xml, strlen(libvirt_xml), "run/libvirt/qemu/web,01.xml");
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_string_equal(vm->key, "fd:20");
+	assert_string_equal(vm->name, "web,01");
+	assert_string_equal(vm->uuid, "8f-1");
+	assert_string_equal(vm->title, "Web");
+	assert_string_equal(vm->nova, "front");
+	assert_string_equal(vm->vmm, "qemu");
+	assert_int_equal(vm->nvcpu, 6);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(vm->vcpu[i]->kvm_id, ids[i]);
+		assert_int_equal(vm->vcpu[i]->index, i);
+		assert_int_equal(vm->vcpu[i]->thread->tid, 4710 + i);
+		assert_false(vm->vcpu[i]->index_guessed);
+	}
+	assert_string_equal(vm->vcpu[3]->xml_pin, "2-3");
+	assert_null(vm->vcpu[2]->xml_pin);
+	/* The file is another domain's by now: its pid says so. */
+	put(h, "<domstatus pid='1'><domain><title>Other</title></domain></domstatus>", 68,
+	    "run/libvirt/qemu/web,01.xml");
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	assert_string_equal(vm->title, "Web");
+}
+
+/* All threads have the process's name, and debugfs is not there. */
+static void vcpus_by_guest_time(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	process(h, 300, "qemu-system-x86", 5000, 30, "qemu-system-x86_64 -name old", "/");
+	descriptor(h, 300, 8, "anon_inode:kvm-vm");
+	descriptor(h, 300, 9, "anon_inode:kvm-vcpu:0");
+	descriptor(h, 300, 10, "anon_inode:kvm-vcpu:2");
+	thread_of(h, 300, 301, "qemu-system-x86", 5001, 10);
+	thread_of(h, 300, 302, "qemu-system-x86", 5001, 0);
+	thread_of(h, 300, 303, "qemu-system-x86", 5001, 20);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->nvcpu, 2);
+	assert_int_equal(vm->vcpu[0]->thread->tid, 301);
+	assert_int_equal(vm->vcpu[1]->thread->tid, 303);
+	assert_int_equal(vm->vcpu[1]->kvm_id, 2);
+	assert_int_equal(vm->vcpu[1]->index, 1);
+	assert_true(vm->vcpu[1]->index_guessed);
+	assert_true(vm->vcpu[1]->flags & INV_GUESSED);
+	assert_int_equal(inventory_thread(h->inv, 302)->role, ROLE_VMM);
+}
+
+/* debugfs' number is the thread that made the VM, which need not be the process … */
+static void debugfs_names_a_thread(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	process(h, 400, "crosvm", 5000, 0, "crosvm run --name termina", "/");
+	thread_of(h, 400, 405, "main_vm", 5001, 0);
+	thread_of(h, 400, 406, "crosvm_vcpu0", 5001, 0);
+	descriptor(h, 400, 12, "anon_inode:kvm-vm");
+	kvm_vcpu(h, "405-12", 0, 406);
+	put(h, "1\n", 2, "sys/kernel/debug/kvm/halt_exits");
+	put(h, "x", 1, "sys/kernel/debug/kvm/not-a-vm/x");
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->pid, 400);
+	assert_string_equal(vm->key, "405-12");
+	assert_string_equal(vm->name, "termina");
+	assert_int_equal(vm->vcpu[0]->thread->tid, 406);
+}
+
+/* … and may have ended, its number being another process's now. */
+static void the_maker_is_another_by_now(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	process(h, 500, "myvmm", 5000, 0, "myvmm", "/");
+	thread_of(h, 500, 501, "worker", 5001, 0);
+	descriptor(h, 500, 7, "anon_inode:kvm-vm");
+	process(h, 502, "bash", 9000, 0, "bash", "/");
+	kvm_vcpu(h, "502-7", 0, 501);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->pid, 500);
+	assert_string_equal(vm->name, "myvmm:500");
+	assert_int_equal(vm->vcpu[0]->thread->tid, 501);
+}
+
+static void two_vms_in_one_process(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *a, *b;
+
+	process(h, 600, "twovm", 5000, 0, "twovm", "/");
+	descriptor(h, 600, 4, "anon_inode:kvm-vm");
+	descriptor(h, 600, 5, "anon_inode:kvm-vcpu:0");
+	descriptor(h, 600, 6, "anon_inode:kvm-vm");
+	descriptor(h, 600, 7, "anon_inode:kvm-vcpu:0");
+	thread_of(h, 600, 601, "vcpu0", 5001, 0);
+	thread_of(h, 600, 602, "vcpu0", 5001, 0);
+	kvm_vcpu(h, "600-4", 0, 602);
+	kvm_vcpu(h, "600-6", 0, 601);
+	start(h, NULL);
+	assert_int_equal(inventory_nvm(h->inv), 2);
+	a = inventory_find(h->inv, 600, 5000, "600-4");
+	b = inventory_find(h->inv, 600, 5000, "600-6");
+	assert_ptr_equal(a->vcpu[0]->thread, inventory_thread(h->inv, 602));
+	assert_ptr_equal(b->vcpu[0]->thread, inventory_thread(h->inv, 601));
+	assert_ptr_equal(inventory_thread(h->inv, 601)->vm, b);
+	/* One of the two ends, the process lives on. */
+	unmake(h, "sys/kernel/debug/kvm/600-4");
+	unmake(h, "proc/600/fd/4");
+	unmake(h, "proc/600/fd/5");
+	tick(h);
+	assert_int_equal(inventory_nvm(h->inv), 1);
+	assert_true(a->flags & INV_GONE);
+	tick(h);
+	assert_ptr_equal(only_vm(h), b);
+	assert_ptr_equal(inventory_thread(h->inv, 600)->vm, b);
+}
+
+static void two_vms_in_one_process_without_debugfs(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *a, *b;
+
+	process(h, 600, "twovm", 5000, 0, "twovm", "/");
+	descriptor(h, 600, 4, "anon_inode:kvm-vm");
+	descriptor(h, 600, 5, "anon_inode:kvm-vcpu:0");
+	descriptor(h, 600, 6, "anon_inode:kvm-vcpu:1");
+	descriptor(h, 600, 7, "anon_inode:kvm-vm");
+	descriptor(h, 600, 10, "anon_inode:kvm-vcpu:0");
+	start(h, NULL);
+	a = inventory_find(h->inv, 600, 5000, "fd:4");
+	b = inventory_find(h->inv, 600, 5000, "fd:7");
+	assert_int_equal(a->nvcpu, 2);
+	assert_int_equal(b->nvcpu, 1);
+}
+
+/* A second VM of the same maker and number has no folder: its descriptor is left. */
+static void a_vm_without_a_folder(void **state)
+{
+	struct host *h = *state;
+
+	qemu(h, 700, "a", 1, true);
+	descriptor(h, 700, 30, "anon_inode:kvm-vm");
+	start(h, NULL);
+	assert_int_equal(inventory_nvm(h->inv), 2);
+	assert_non_null(inventory_find(h->inv, 700, 5000, "700-10"));
+	assert_non_null(inventory_find(h->inv, 700, 5000, "fd:30"));
+}
+
+static void one_thread_two_vcpus(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	process(h, 800, "one", 5000, 0, "one", "/");
+	descriptor(h, 800, 4, "anon_inode:kvm-vm");
+	thread_of(h, 800, 801, "vcpu0", 5001, 0);
+	kvm_vcpu(h, "800-4", 0, 801);
+	kvm_vcpu(h, "800-4", 1, 801);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->nvcpu, 2);
+	assert_ptr_equal(vm->vcpu[0]->thread, vm->vcpu[1]->thread);
+	assert_int_equal(vm->vcpu[0]->thread->nvcpus, 2);
+	/* Its name cannot number both. */
+	assert_int_equal(vm->vcpu[0]->index, 0);
+	assert_int_equal(vm->vcpu[1]->index, 1);
+}
+
+static void a_vcpu_changes_threads(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	qemu(h, 900, "hop", 1, true);
+	thread_of(h, 900, 950, "spare", 5001, 0);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->vcpu[0]->thread->tid, 901);
+	kvm_vcpu(h, "900-10", 0, 950);
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	assert_int_equal(vm->vcpu[0]->thread->tid, 950);
+	assert_int_equal(inventory_thread(h->inv, 901)->role, ROLE_VMM);
+	assert_int_equal(vm->nvcpu, 1);
+}
+
+/* Ids come with 0, 1, 10, 2 in the folder: numbers sort, names do not. */
+static void vcpus_sort_by_number(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	qemu(h, 1000, "big", 12, true);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->nvcpu, 12);
+	for (int i = 0; i < 12; i++) {
+		assert_int_equal(vm->vcpu[i]->kvm_id, i);
+		assert_int_equal(vm->vcpu[i]->thread->tid, 1001 + i);
+	}
+}
+
+static void two_vms_of_one_name(void **state)
+{
+	struct host *h = *state;
+
+	qemu(h, 1100, "web01", 1, true);
+	qemu(h, 1200, "web01", 1, true);
+	start(h, NULL);
+	assert_int_equal(inventory_nvm(h->inv), 2);
+	assert_string_equal(inventory_first(h->inv)->name, "web01");
+	assert_string_equal(inventory_first(h->inv)->next->name, "web01");
+}
+
+static void a_vm_comes_and_goes(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	start(h, NULL);
+	tick(h);
+	assert_int_equal(inventory_nvm(h->inv), 0);
+	qemu(h, 1300, "new", 2, true);
+	tick(h);
+	vm = only_vm(h);
+	assert_string_equal(vm->name, "new");
+	assert_int_equal(vm->nvcpu, 2);
+	/* A hot-plugged vCPU with its thread. */
+	thread_of(h, 1300, 1390, "CPU 2/KVM", 5200, 0);
+	kvm_vcpu(h, "1300-10", 4, 1390);
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	assert_int_equal(vm->nvcpu, 3);
+	assert_int_equal(vm->vcpu[2]->index, 2);
+	unmake(h, "proc/1300");
+	unmake(h, "sys/kernel/debug/kvm/1300-10");
+	tick(h);
+	assert_int_equal(inventory_nvm(h->inv), 0);
+	assert_true(vm->flags & INV_GONE); /* its last interval is still shown */
+	assert_string_equal(vm->name, "new");
+	tick(h);
+	assert_null(inventory_first(h->inv));
+}
+
+static void a_vm_comes_without_debugfs(void **state)
+{
+	struct host *h = *state;
+
+	start(h, NULL);
+	/* A VMM that has not opened its VM yet … */
+	process(h, 1400, "firecracker", 5000, 0, "firecracker --id fc1", "/");
+	tick(h);
+	assert_int_equal(inventory_nvm(h->inv), 0);
+	/* … is asked again every tick. */
+	descriptor(h, 1400, 12, "anon_inode:kvm-vm");
+	descriptor(h, 1400, 13, "anon_inode:kvm-vcpu:0");
+	thread_of(h, 1400, 1401, "fc_vcpu 0", 5001, 0);
+	tick(h);
+	assert_string_equal(only_vm(h)->name, "fc1");
+	assert_int_equal(only_vm(h)->vcpu[0]->thread->tid, 1401);
+	/* The process goes on without its VM. */
+	unmake(h, "proc/1400/fd/12");
+	unmake(h, "proc/1400/fd/13");
+	tick(h);
+	assert_int_equal(inventory_nvm(h->inv), 0);
+}
+
+static void a_pid_is_used_again(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+	uint32_t id;
+
+	qemu(h, 1500, "first", 1, false);
+	start(h, NULL);
+	id = only_vm(h)->id;
+	unmake(h, "proc/1500");
+	process(h, 1500, "firecracker", 7000, 0, "firecracker --id second", "/");
+	descriptor(h, 1500, 10, "anon_inode:kvm-vm");
+	tick(h);
+	tick(h);
+	vm = only_vm(h);
+	assert_int_not_equal(vm->id, id);
+	assert_string_equal(vm->name, "second");
+	assert_int_equal(vm->start, 7000);
+	/* A thread's number too: another start is another thread. */
+	thread_of(h, 1500, 1510, "fc_vcpu 0", 7001, 0);
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	assert_int_equal(inventory_thread(h->inv, 1510)->start, 7001);
+	thread_of(h, 1500, 1510, "fc_api", 7500, 0);
+	for (int i = 0; i < 90; i++)
+		tick(h);
+	assert_int_equal(inventory_thread(h->inv, 1510)->start, 7500);
+}
+
+/* Its threads cannot be listed any more: gone, and no error. */
+static void a_vm_ends_in_the_middle_of_a_look(void **state)
+{
+	struct host *h = *state;
+
+	qemu(h, 1600, "ends", 1, true);
+	qemu(h, 1700, "stays", 1, true);
+	start(h, NULL);
+	assert_int_equal(inventory_nvm(h->inv), 2);
+	unmake(h, "proc/1600/task");
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	assert_string_equal(only_vm(h)->name, "stays");
+}
+
+/* Descriptors of others may not be read: threads with a vCPU's name or guest time. */
+static void guessed_without_rights(void **state)
+{
+	struct host *h = *state;
+	bool root = !geteuid();
+	struct inv_vm *vm;
+	char path[128];
+
+	qemu(h, 1800, "guessed", 2, false);
+	qemu(h, 1900, "tcg", 0, false);
+	put_stat(h, "proc/1900", 1900, "qemu-system-x86", 4194304, 1, 5000, 0);
+	for (int pid = 1800; pid <= 1900; pid += 100) {
+		snprintf(path, sizeof(path), "%s/proc/%d/fd", h->dir, pid);
+		assert_int_equal(chmod(path, 0), 0);
+	}
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
+	start(h, NULL);
+	tick(h);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+	vm = only_vm(h);
+	assert_string_equal(vm->name, "guessed");
+	assert_true(vm->flags & INV_GUESSED);
+	assert_int_equal(vm->nvcpu, 2);
+	assert_true(vm->vcpu[0]->flags & INV_GUESSED);
+	assert_int_equal(vm->vcpu[1]->thread->tid, 1802);
+	assert_int_equal(vm->vcpu[1]->index, 1);
+	for (int pid = 1800; pid <= 1900; pid += 100) {
+		snprintf(path, sizeof(path), "%s/proc/%d/fd", h->dir, pid);
+		assert_int_equal(chmod(path, 0755), 0);
+	}
+}
+
+static void an_event_of_an_unknown_thread(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t, *u;
+	uint32_t id;
+
+	start(h, NULL);
+	tick(h);
+	qemu(h, 2000, "quick", 2, true);
+	t = inventory_provisional(h->inv, 2001);
+	u = inventory_provisional(h->inv, 2002);
+	id = t->vm->id;
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	/* The provisional VM became the true one: whatever hangs on it stays. */
+	assert_ptr_equal(only_vm(h), inventory_vm(h->inv, id));
+	assert_string_equal(only_vm(h)->name, "quick");
+	assert_ptr_equal(inventory_thread(h->inv, 2001), t);
+	assert_ptr_equal(t->vcpu, only_vm(h)->vcpu[0]);
+	assert_ptr_equal(u->vm, t->vm);
+	assert_int_equal(t->flags, 0);
+	tick(h);
+	assert_string_equal(only_vm(h)->name, "quick");
+}
+
+static void an_event_of_a_thread_that_is_gone(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	start(h, NULL);
+	vm = inventory_provisional(h->inv, 2222)->vm;
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	assert_true(vm->flags & INV_GONE);
+	assert_string_equal(vm->name, "tid:2222 (gone)");
+	tick(h);
+	assert_null(inventory_first(h->inv));
+}
+
+/* Nothing but the event says that it is a VM. */
+static void an_event_of_a_process_that_shows_nothing(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t;
+
+	process(h, 2300, "strange", 5000, 0, "strange", "/");
+	thread_of(h, 2300, 2301, "worker", 5001, 0);
+	start(h, NULL);
+	assert_int_equal(inventory_nvm(h->inv), 0);
+	t = inventory_provisional(h->inv, 2301);
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	assert_string_equal(only_vm(h)->name, "strange:2300");
+	assert_true(only_vm(h)->flags & INV_GUESSED);
+	assert_ptr_equal(only_vm(h)->vcpu[0]->thread, t);
+	for (int i = 0; i < 20; i++)
+		tick(h);
+	assert_ptr_equal(only_vm(h)->vcpu[0]->thread, t);
+}
+
+/* Before 6.4 vhost's threads were kernel threads of their own, with the owner in the name. */
+static void kernel_threads_that_help(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t;
+
+	qemu(h, 2400, "net", 1, true);
+	put_stat(h, "proc/2450", 2450, "vhost-2400", 2129984, 1, 5002, 0);
+	put_stat(h, "proc/2451", 2451, "vhost-123", 2129984, 1, 5002, 0);
+	start(h, NULL);
+	t = inventory_thread(h->inv, 2450);
+	assert_non_null(t);
+	assert_int_equal(t->role, ROLE_HELPER);
+	assert_int_equal(t->pid, 2450);
+	assert_string_equal(t->comm, "vhost-2400");
+	assert_ptr_equal(t->vm, only_vm(h));
+	assert_null(inventory_thread(h->inv, 2451));
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	assert_ptr_equal(inventory_thread(h->inv, 2450), t);
+	unmake(h, "proc/2450");
+	tick(h);
+	assert_null(inventory_thread(h->inv, 2450));
+}
+
+/* debugfs is mounted while we run: known VMs stay the same, and gain what it knows. */
+static void debugfs_comes_later(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+	uint32_t id;
+
+	process(h, 2500, "late", 5000, 0, "late", "/");
+	descriptor(h, 2500, 4, "anon_inode:kvm-vm");
+	descriptor(h, 2500, 5, "anon_inode:kvm-vcpu:0");
+	thread_of(h, 2500, 2501, "late", 5001, 0);
+	start(h, NULL);
+	id = only_vm(h)->id;
+	assert_null(only_vm(h)->vcpu[0]->thread);
+	kvm_vcpu(h, "2500-4", 0, 2501);
+	tick(h);
+	vm = only_vm(h);
+	assert_int_equal(vm->id, id);
+	assert_int_equal(vm->vcpu[0]->thread->tid, 2501);
+	unmake(h, "sys/kernel");
+	tick(h);
+	assert_int_equal(only_vm(h)->id, id);
+}
+
+int main(void)
+{
+#define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH(the_recorded_vm),
+		WITH(qemu_under_libvirt_without_debugfs),
+		WITH(vcpus_by_guest_time),
+		WITH(debugfs_names_a_thread),
+		WITH(the_maker_is_another_by_now),
+		WITH(two_vms_in_one_process),
+		WITH(two_vms_in_one_process_without_debugfs),
+		WITH(a_vm_without_a_folder),
+		WITH(one_thread_two_vcpus),
+		WITH(a_vcpu_changes_threads),
+		WITH(vcpus_sort_by_number),
+		WITH(two_vms_of_one_name),
+		WITH(a_vm_comes_and_goes),
+		WITH(a_vm_comes_without_debugfs),
+		WITH(a_pid_is_used_again),
+		WITH(a_vm_ends_in_the_middle_of_a_look),
+		WITH(guessed_without_rights),
+		WITH(an_event_of_an_unknown_thread),
+		WITH(an_event_of_a_thread_that_is_gone),
+		WITH(an_event_of_a_process_that_shows_nothing),
+		WITH(kernel_threads_that_help),
+		WITH(debugfs_comes_later),
+	};
+
+	return cmocka_run_group_tests_name("vms", tests, NULL, NULL);
+}
