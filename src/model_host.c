@@ -163,16 +163,19 @@ static void put_cpu(const struct model_host *h, unsigned i, struct snap_cpu *row
 	row->vcpus = "";
 }
 
+/* Without a new reading the CPUs are still there; how busy they were is not known. */
 static void put_cpus(struct commit *c)
 {
-	const struct model_host *h = &c->m->host;
-	unsigned n = h->have ? h->now.ncpu : 0;
+	struct model_host *h = &c->m->host;
+	const struct model_host stale = {.now = h->prev, .cpus = h->prev_cpus};
+	const struct model_host *use = h->have ? h : &stale;
+	unsigned n = use->now.ncpu;
 	struct snap_cpu *rows = snapshot_alloc(c->s, n, sizeof(*rows));
 
 	if (!rows)
 		return;
 	for (unsigned i = 0; i < n; i++)
-		put_cpu(h, i, &rows[i]);
+		put_cpu(use, i, &rows[i]);
 	qsort(rows, n, sizeof(*rows), compare_cpu);
 	place_vcpus(c, rows, n);
 	c->s->cpus = rows;
