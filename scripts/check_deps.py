@@ -16,10 +16,10 @@ LAYERS = {
     "ring": ("src/ring src/perf_rings src/perfdata src/tracetext", "base"),
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
              "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup src/hoststat src/fmt src/utf8 "
-             "src/escape src/snapshot src/demand", ""),
+             "src/escape src/snapshot src/demand src/filter src/version src/out", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/use src/format src/format_* src/store src/store_* src/findings "
-              "src/when", "base field collector.h"),
+              "src/when src/batch_table", "base field collector.h"),
     # The interface alone: the vtable, and the sink that the model implements.
     "collector.h": ("src/collector", "base"),
     "collectors": ("collectors/*", "base ring collector.h"),
@@ -28,7 +28,7 @@ LAYERS = {
     # The small VMM of demo and tests.
     "tinyvm": ("src/tinyvm src/tinyvm_*", "base"),
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
-            "src/doctor src/demo src/demo_* src/selection", "*"),
+            "src/doctor src/demo src/demo_* src/selection src/options_* src/commands", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.

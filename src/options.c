@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The option table and its parser (options.h). */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "batch_table.h"
+#include "collector.h"
+#include "commands.h"
+#include "filter.h"
+#include "text.h"
+#include "when.h"
+
+#define EVERY (FOR_LIVE | FOR_BATCH | FOR_DEMO)
+
+enum {
+	OPT_VCPU = 256,
+	OPT_FORMAT,
+	OPT_TABLE,
+	OPT_FIELDS,
+	OPT_COLLECTORS,
+	OPT_EVENT,
+	OPT_TOTALS,
+	OPT_WHEN,
+	OPT_MAX_OVERHEAD,
+	OPT_COLOR,
+	OPT_ROOT,
+	OPT_COMPLETION,
+	OPT_DUMP,
+};
+
+__attribute__((format(printf, 3, 4))) static int bad(char *err, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err, size, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* A decimal number in [least, most]; false for anything else, also "1e", "0x1", "nan", "". */
+static bool parse_number(const char *text, double least, double most, double *out)
+{
+	char *end;
+
+	if (!*text || text[strspn(text, "0123456789.")])
+		return false;
+	errno = 0;
+	*out = strtod(text, &end);
+	return !errno && !*end && isfinite(*out) && *out >= least && *out <= most;
+}
+
+/* A word of the command line, safe for a terminal. */
+static const char *shown(const char *text, char *buf, size_t size)
+{
+	text_escape(buf, size, text);
+	return buf;
+}
+
+static int parse_batch(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->batch = true;
+	return 0;
+}
+
+static int parse_delay(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!parse_number(arg, 0.1, 3600, &o->delay_s))
+		return bad(err, size, "-d '%s': not an interval: give 0.1 to 3600 seconds",
+			   shown(arg, buf, sizeof(buf)));
+	return 0;
+}
+
+static int parse_iterations(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+	double n;
+
+	if (!parse_number(arg, 1, 1e15, &n) || n != floor(n))
+		return bad(err, size, "-n '%s': not a number of intervals: give 1 or more",
+			   shown(arg, buf, sizeof(buf)));
+	o->iterations = (uint64_t)n;
+	return 0;
+}
+
+static int parse_pid(struct options *o, const char *arg, char *err, size_t size)
+{
+	return filter_add_pids(o->filter, arg, err, size);
+}
+
+static int parse_vm(struct options *o, const char *arg, char *err, size_t size)
+{
+	return filter_add_vm(o->filter, arg, err, size);
+}
+
+static int parse_vcpu(struct options *o, const char *arg, char *err, size_t size)
+{
+	return filter_add_vcpus(o->filter, arg, err, size);
+}
+
+static int parse_sort(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	o->sort = arg; /* looked up when the table is known */
+	return 0;
+}
+
+static int parse_reverse(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->reverse = true;
+	return 0;
+}
+
+static int parse_format(struct options *o, const char *arg, char *err, size_t size)
+{
+	static const char *const names[] = {"text", "csv", "json"};
+	char buf[40];
+
+	for (int i = 0; i < 3; i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			o->format = (enum output_format)i;
+			return 0;
+		}
+	}
+	return bad(err, size, "--format '%s': not a format: give text, csv or json",
+		   shown(arg, buf, sizeof(buf)));
+}
+
+static int parse_table(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+	size_t n;
+
+	o->table = batch_table_find(arg);
+	if (o->table)
+		return 0;
+	bad(err, size, "--table '%s': not a table: give one of", shown(arg, buf, sizeof(buf)));
+	for (size_t i = 0; i < batch_ntables; i++) {
+		n = strlen(err);
+		snprintf(err + n, size - n, "%s %s", i ? "," : "", batch_tables[i].name);
+	}
+	return -EINVAL;
+}
+
+static int parse_fields(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	if (strcmp(arg, "help") == 0)
+		o->action = ACTION_FIELDS;
+	o->fields = arg; /* looked up when the table is known */
+	return 0;
+}
+
+static bool collector_exists(const char *name, size_t len)
+{
+	for (size_t i = 0; collectors[i]; i++)
+		if (strlen(collectors[i]->name) == len &&
+		    strncmp(collectors[i]->name, name, len) == 0)
+			return true;
+	return false;
+}
+
+static int parse_collectors(struct options *o, const char *arg, char *err, size_t size)
+{
+	const char *p = arg;
+	char buf[40];
+	size_t n;
+
+	for (;;) {
+		size_t len = strcspn(p, ",");
+
+		if (!collector_exists(p, len))
+			break;
+		if (!p[len]) {
+			o->collectors = arg;
+			return 0;
+		}
+		p += len + 1;
+	}
+	bad(err, size, "--collectors '%s': not a list of collectors: give some of",
+	    shown(arg, buf, sizeof(buf)));
+	for (size_t i = 0; collectors[i]; i++) {
+		n = strlen(err);
+		snprintf(err + n, size - n, "%s%s", i ? "," : " ", collectors[i]->name);
+	}
+	return -EINVAL;
+}
+
+static int kind_of(const char *name, size_t len)
+{
+	for (int k = 0; k < KIND_NR; k++)
+		if (strlen(field_kind_name((enum kvm_kind)k)) == len &&
+		    strncmp(field_kind_name((enum kvm_kind)k), name, len) == 0)
+			return k;
+	return -1;
+}
+
+static int parse_event(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (strcmp(arg, "all") == 0) {
+		o->kinds = KIND_ALL;
+		return 0;
+	}
+	for (const char *p = arg;;) {
+		size_t len = strcspn(p, ",");
+		int k = kind_of(p, len);
+
+		if (k < 0)
+			return bad(err, size,
+				   "--event '%s': not a list of kinds: give some of "
+				   "vmexit,mmio,ioport,"
+				   "msr,hypercall,userexit,halt, or all",
+				   shown(arg, buf, sizeof(buf)));
+		o->kinds |= KIND_BIT((unsigned)k);
+		if (!p[len])
+			return 0;
+		p += len + 1;
+	}
+}
+
+static int parse_totals(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->totals = true;
+	return 0;
+}
+
+static int parse_when(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	o->when_text = arg; /* parsed when the table is known */
+	return 0;
+}
+
+static int parse_overhead(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!parse_number(arg, 0, 100, &o->max_overhead_pct))
+		return bad(err, size,
+			   "--max-overhead '%s': not a share of the host: give 0.1 to 100 percent, "
+			   "or 0 for no limit",
+			   shown(arg, buf, sizeof(buf)));
+	return 0;
+}
+
+static int parse_color(struct options *o, const char *arg, char *err, size_t size)
+{
+	static const char *const words[] = {"auto", "never", "always", "8", "256", "truecolor"};
+	char buf[40];
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(arg, words[i]) == 0) {
+			o->color = arg;
+			return 0;
+		}
+	}
+	return bad(
+		err, size,
+		"--color '%s': not a way to colour: give auto, never, always, 8, 256 or truecolor",
+		shown(arg, buf, sizeof(buf)));
+}
+
+static int parse_root(struct options *o, const char *arg, char *err, size_t size)
+{
+	if (!*arg)
+		return bad(err, size,
+			   "--root '': no folder: give the one that has the host's proc and sys");
+	o->root = arg;
+	return 0;
+}
+
+static int parse_completion(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (strcmp(arg, "bash") != 0 && strcmp(arg, "zsh") != 0 && strcmp(arg, "fish") != 0)
+		return bad(err, size, "--completion '%s': not a shell: give bash, zsh or fish",
+			   shown(arg, buf, sizeof(buf)));
+	o->action = ACTION_COMPLETION;
+	o->arg = arg;
+	return 0;
+}
+
+static int parse_dump(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	o->action = ACTION_DUMP;
+	o->arg = arg;
+	return 0;
+}
+
+static int parse_version(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->action = ACTION_VERSION;
+	return 0;
+}
+
+static int parse_help(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->action = ACTION_HELP;
+	return 0;
+}
+
+/* clang-format off */
+const struct option_row option_rows[] = {
+	{'b', "batch", NULL, "figures as text, CSV or JSON lines on standard output", NULL,
+	 FOR_BATCH | FOR_LIVE | FOR_DEMO, false, parse_batch},
+	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", EVERY, false, parse_delay},
+	{'n', "iterations", "N", "end after N intervals (never)", NULL, EVERY, false, parse_iterations},
+	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", EVERY, false, parse_pid},
+	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, EVERY,
+	 false, parse_vm},
+	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, EVERY, false, parse_vcpu},
+	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", EVERY, false,
+	 parse_sort},
+	{'k', "key", "COLUMN", "the same as --sort", "@fields", EVERY, false, parse_sort},
+	{'r', "reverse", NULL, "turn the order round", NULL, EVERY, false, parse_reverse},
+	{OPT_FORMAT, "format", "FORMAT", "text, csv or json (text)", "text csv json",
+	 FOR_BATCH | FOR_DEMO | FOR_DOCTOR, false, parse_format},
+	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, exit, vcpu-exit, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
+	 "@tables", FOR_BATCH | FOR_DEMO, false, parse_table},
+	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
+	 FOR_BATCH | FOR_DEMO, false, parse_fields},
+	{OPT_COLLECTORS, "collectors", "LIST", "only these sources; doctor lists them (all)", "@collectors",
+	 EVERY | FOR_DOCTOR, false, parse_collectors},
+	{OPT_EVENT, "event", "KIND,KIND", "which KVM events: vmexit, mmio, ioport, msr, hypercall, userexit, halt or all (vmexit)",
+	 "vmexit mmio ioport msr hypercall userexit halt all", EVERY, false, parse_event},
+	{OPT_TOTALS, "totals", NULL, "counts and times of exits since the start, not of the interval", NULL,
+	 FOR_BATCH | FOR_DEMO, false, parse_totals},
+	{OPT_WHEN, "when", "EXPR", "only rows for which this holds: 'steal_max_pct>20 and exit_pct>5 for 3'; exit status 3 when there was one",
+	 NULL, FOR_BATCH | FOR_DEMO, false, parse_when},
+	{OPT_MAX_OVERHEAD, "max-overhead", "PCT", "give up events that would cost more of the host than this; 0: never (2)",
+	 "0 1 2 5 10", EVERY, false, parse_overhead},
+	{OPT_COLOR, "color", "WHEN", "auto, never, always, 8, 256 or truecolor (auto)", "auto never always 8 256 truecolor",
+	 FOR_LIVE | FOR_DEMO, false, parse_color},
+	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", EVERY | FOR_DOCTOR, false,
+	 parse_root},
+	{OPT_COMPLETION, "completion", "SHELL", "print the completion script for bash, zsh or fish", "bash zsh fish",
+	 EVERY | FOR_DOCTOR, false, parse_completion},
+	{OPT_DUMP, "dump-tables", "NAME", "print a table: options, commands, fields, tables, collectors", NULL,
+	 EVERY | FOR_DOCTOR, true, parse_dump},
+	{'V', "version", NULL, "print the version", NULL, EVERY | FOR_DOCTOR, false, parse_version},
+	{'h', "help", NULL, "print this help", NULL, EVERY | FOR_DOCTOR, false, parse_help},
+};
+/* clang-format on */
+const size_t option_nrows = sizeof(option_rows) / sizeof(option_rows[0]);
+
+#define NROWS (sizeof(option_rows) / sizeof(option_rows[0]))
+
+static void make_getopt(struct option *longs, char *shorts)
+{
+	*shorts++ = ':';
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		longs[i] = (struct option){.name = r->name,
+					   .has_arg = r->arg ? required_argument : no_argument,
+					   .val = r->letter};
+		if (r->letter > 255)
+			continue;
+		*shorts++ = (char)r->letter;
+		if (r->arg)
+			*shorts++ = ':';
+	}
+	longs[NROWS] = (struct option){0};
+	*shorts = '\0';
+}
+
+static const struct option_row *row_of(int letter)
+{
+	for (size_t i = 0; i < NROWS; i++)
+		if (option_rows[i].letter == letter)
+			return &option_rows[i];
+	return NULL;
+}
+
+/* What getopt did not like, in words. For a long option that it does not know optopt is 0. */
+static int complain(int c, const char *word, char *err, size_t size)
+{
+	const struct option_row *r = optopt ? row_of(optopt) : NULL;
+	char buf[60];
+
+	if (r && c == ':')
+		return bad(err, size, "--%s: no value: give --%s %s", r->name, r->name, r->arg);
+	if (r)
+		return bad(err, size,
+			   "--%s: takes no value: leave away what follows the =", r->name);
+	if (optopt)
+		return bad(err, size, "'-%s': no such option: see kvmtop --help",
+			   shown((char[]){(char)optopt, '\0'}, buf, sizeof(buf)));
+	return bad(err, size, "'%s': no such option, or short for several: see kvmtop --help",
+		   shown(word, buf, sizeof(buf)));
+}
+
+static const struct command *command_of(const char *word, bool batch)
+{
+	unsigned bit = batch ? FOR_BATCH : FOR_LIVE;
+
+	for (const struct command *c = commands; c->run; c++) {
+		if (word ? c->word && strcmp(c->word, word) == 0 : !c->word && c->bit == bit)
+			return c;
+	}
+	return NULL;
+}
+
+static int find_command(struct options *o, char **words, int n, char *err, size_t size)
+{
+	char buf[60];
+
+	o->command = command_of(n ? words[0] : NULL, o->batch);
+	if (!o->command && n)
+		return bad(err, size, "'%s': no such command: see kvmtop --help",
+			   shown(words[0], buf, sizeof(buf)));
+	if (!o->command)
+		return bad(err, size, "this build has no full screen: use kvmtop --batch");
+	if (n > 1)
+		return bad(err, size, "'%s': one word too many: %s takes options only",
+			   shown(words[1], buf, sizeof(buf)), o->command->word);
+	return 0;
+}
+
+/* An option that the command would ignore is a mistake of the user's. */
+static int check_use(const struct options *o, const bool *used, char *err, size_t size)
+{
+	unsigned bit = o->command->bit;
+
+	/* The demo's guests can be looked at with either. */
+	if (bit == FOR_DEMO)
+		bit = o->batch ? FOR_BATCH : FOR_LIVE;
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		if (!used[i] || (r->commands & bit))
+			continue;
+		if (bit == FOR_LIVE && (r->commands & FOR_BATCH))
+			return bad(err, size, "--%s: for figures without a screen: add --batch",
+				   r->name);
+		if (o->command->word)
+			return bad(err, size, "--%s: not for kvmtop %s: leave it away", r->name,
+				   o->command->word);
+		return bad(err, size, "--%s: not for %s: leave it away", r->name,
+			   bit == FOR_BATCH ? "--batch" : "the full screen");
+	}
+	return 0;
+}
+
+static const struct batch_table *default_table(const struct options *o)
+{
+	return batch_table_find(o->batch && o->format == FORMAT_CSV ? "cpu" : "vm");
+}
+
+static int check_sort(const struct options *o, const struct batch_table *t, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!o->sort || batch_field_find(t, o->sort))
+		return 0;
+	/* The full screen has both lists. */
+	if (!o->batch && field_find(TABLE_VCPU, o->sort))
+		return 0;
+	return bad(err, size, "-s '%s': table %s has no such column: see kvmtop --fields help",
+		   shown(o->sort, buf, sizeof(buf)), t->name);
+}
+
+/* What can be judged only when the whole command line is known. */
+static int check_together(struct options *o, char *err, size_t size)
+{
+	const struct batch_table *t = o->table ? o->table : default_table(o);
+	struct batch_columns columns;
+	int rc;
+
+	rc = check_sort(o, t, err, size);
+	if (rc)
+		return rc;
+	if (o->fields) {
+		/* JSON without --table has VMs and vCPUs, which is what cpu has. */
+		if (!o->table && o->format == FORMAT_JSON)
+			t = batch_table_find("cpu");
+		rc = batch_columns_make(t, o->fields, &columns, err, size);
+		batch_columns_free(&columns);
+	}
+	if (!rc && o->when_text)
+		rc = when_parse(o->when_text, o->table ? o->table : default_table(o), &o->when, err,
+				size);
+	return rc;
+}
+
+static int parse_all(int argc, char **argv, struct options *o, bool *used, char *err, size_t size)
+{
+	struct option longs[NROWS + 1];
+	char shorts[2 * NROWS + 2];
+	const struct option_row *r;
+	int c, rc;
+
+	make_getopt(longs, shorts);
+	opterr = 0;
+	optind = 0; /* glibc: begin anew, also when this is not the first time */
+	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return complain(c, argv[optind - 1], err, size);
+		r = row_of(c);
+		used[r - option_rows] = true;
+		rc = r->parse(o, optarg, err, size);
+		if (rc)
+			return rc;
+		if (o->action == ACTION_HELP || o->action == ACTION_VERSION)
+			return 0;
+	}
+	return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *o, char *err, size_t size)
+{
+	bool used[NROWS] = {false};
+	int rc;
+
+	*o = (struct options){.delay_s = 1, .max_overhead_pct = 2};
+	err[0] = '\0';
+	o->filter = filter_new();
+	rc = o->filter ? parse_all(argc, argv, o, used, err, size) : -ENOMEM;
+	if (!rc && o->action == ACTION_RUN) {
+		rc = find_command(o, argv + optind, argc - optind, err, size);
+		if (!rc)
+			rc = check_use(o, used, err, size);
+		if (!rc)
+			rc = check_together(o, err, size);
+	}
+	if (rc && !err[0])
+		snprintf(err, size, "%s", strerror(-rc));
+	return rc;
+}
+
+void options_free(struct options *o)
+{
+	filter_free(o->filter);
+	when_free(o->when);
+	o->filter = NULL;
+	o->when = NULL;
+}

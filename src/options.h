@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The command line: one option table, from which parsing, --help, the completions and the man
+ * page's list are made.
+ */
+#ifndef KVMTOP_OPTIONS_H
+#define KVMTOP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct batch_table;
+struct filter;
+struct when;
+
+/* Who takes an option; a word of the command line (commands.h) or --batch decides. */
+enum command_bit {
+	FOR_LIVE = 1,
+	FOR_BATCH = 2,
+	FOR_DOCTOR = 4,
+	FOR_DEMO = 8, /* as the live screen, with --batch as batch */
+};
+
+enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
+
+/* What main() does instead of running the command. */
+enum options_action {
+	ACTION_RUN,
+	ACTION_HELP,
+	ACTION_VERSION,
+	ACTION_FIELDS, /* --fields help */
+	ACTION_COMPLETION, /* the shell's name is in .arg */
+	ACTION_DUMP, /* tests: the table whose name is in .arg */
+};
+
+struct options {
+	enum options_action action;
+	const char *arg;
+	const struct command *command; /* never NULL after options_parse() */
+	bool batch;
+	double delay_s; /* -d; 1 by default */
+	uint64_t iterations; /* -n; 0: without end */
+	struct filter *filter; /* -p -M --vcpu; never NULL after options_parse() */
+	const char *sort; /* -s: id or title of a field, NULL: the default order */
+	bool reverse;
+	enum output_format format;
+	const struct batch_table *table; /* --table, NULL: the format's default */
+	const char *fields; /* --fields, NULL: the format's default */
+	const char *collectors; /* NULL: all */
+	unsigned kinds; /* --event as KIND_BITs, 0: the default */
+	bool totals;
+	struct when *when; /* NULL: none */
+	const char *when_text;
+	double max_overhead_pct;
+	const char *color; /* NULL: auto */
+	const char *root; /* NULL: the host */
+};
+
+struct option_row {
+	int letter; /* 'd', or above 255 where there is none */
+	const char *name; /* "delay" */
+	const char *arg; /* "SEC", NULL: takes none */
+	const char *help; /* what it does, with the default */
+	const char *values; /* for completions: "text csv json", "@fields", "@files", NULL */
+	unsigned commands; /* FOR_… */
+	bool hidden; /* for tests and packagers */
+	/* 0, -ENOMEM, or -EINVAL with one line in err. */
+	int (*parse)(struct options *o, const char *arg, char *err, size_t size);
+};
+
+extern const struct option_row option_rows[];
+extern const size_t option_nrows;
+
+/*
+ * Strings of the result point into argv. 0, or -errno with one line in err that says what,
+ * why and how to mend it. Call options_free() in any case.
+ */
+int options_parse(int argc, char **argv, struct options *o, char *err, size_t size);
+void options_free(struct options *o);
+
+/* options_text.c: what is made from the table. */
+void options_help(FILE *to);
+void options_fields_help(FILE *to);
+/* -EINVAL: no such shell. */
+int options_completion(const char *shell, FILE *to);
+/* "options", "fields", "commands", "collectors", one a line; -EINVAL for another name. */
+int options_dump(const char *what, FILE *to);
+
+#endif

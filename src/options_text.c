@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is made from the option, command and field tables: help, completions, dumps for tests. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "batch_table.h"
+#include "collector.h"
+#include "commands.h"
+#include "options.h"
+
+#define HELP_COLUMN 26
+#define HELP_WIDTH 96
+
+/* Text from HELP_COLUMN on, broken between words; the first line begins at column `at`. */
+static void put_wrapped(FILE *to, const char *text, int at)
+{
+	int col = at > HELP_COLUMN - 2 ? HELP_WIDTH + 1 : at;
+
+	if (col == at) {
+		fprintf(to, "%*s", HELP_COLUMN - at, "");
+		col = HELP_COLUMN;
+	}
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (col + len > HELP_WIDTH) {
+			fprintf(to, "\n%*s", HELP_COLUMN, "");
+			col = HELP_COLUMN;
+		}
+		fprintf(to, "%.*s", len, text);
+		col += len;
+		text += len;
+		if (*text == ' ') {
+			fputc(' ', to);
+			col++;
+			text++;
+		}
+	}
+	fputc('\n', to);
+}
+
+static void put_option(FILE *to, const struct option_row *r)
+{
+	char head[64];
+	int n;
+
+	if (r->letter < 256)
+		n = snprintf(head, sizeof(head), "  -%c, --%s", r->letter, r->name);
+	else
+		n = snprintf(head, sizeof(head), "      --%s", r->name);
+	if (r->arg)
+		n += snprintf(head + n, sizeof(head) - (size_t)n, " %s", r->arg);
+	fputs(head, to);
+	put_wrapped(to, r->help, n);
+}
+
+void options_help(FILE *to)
+{
+	fputs("usage: kvmtop [OPTION]...            the full screen\n"
+	      "       kvmtop --batch [OPTION]...    figures on standard output\n",
+	      to);
+	for (const struct command *c = commands; c->run; c++)
+		if (c->word)
+			fprintf(to, "       kvmtop %s [OPTION]...\n", c->word);
+	fputs("\nShows which VM and which vCPU of a KVM host is starved or leaves guest mode too "
+	      "often,"
+	      "\nand why.\n\n",
+	      to);
+	for (const struct command *c = commands; c->run; c++) {
+		if (!c->word)
+			continue;
+		fprintf(to, "  %s", c->word);
+		put_wrapped(to, c->what, 2 + (int)strlen(c->word));
+	}
+	fputc('\n', to);
+	for (size_t i = 0; i < option_nrows; i++)
+		if (!option_rows[i].hidden)
+			put_option(to, &option_rows[i]);
+	fputs("\nExit status: 0 fine, 1 a run-time failure, 2 wrong usage, 3 --when matched.\n",
+	      to);
+}
+
+static void put_fields(FILE *to, enum field_table t)
+{
+	const struct field_list *l = field_list(t);
+
+	for (size_t i = 0; i < l->n; i++) {
+		char head[64];
+		int n = snprintf(head, sizeof(head), "  %-15s %s", l->field[i].id,
+				 l->field[i].title);
+
+		fputs(head, to);
+		put_wrapped(to, l->field[i].help, n);
+	}
+}
+
+void options_fields_help(FILE *to)
+{
+	static const struct {
+		enum field_table t;
+		const char *tables;
+	} parts[] = {
+		{TABLE_VM, "vm, cpu"}, {TABLE_VCPU, "vcpu, cpu"},  {TABLE_EXIT, "exit, vcpu-exit"},
+		{TABLE_HOST, "host"},  {TABLE_CPU, "pcpu"},	   {TABLE_THREAD, "thread"},
+		{TABLE_TASK, "task"},  {TABLE_FINDING, "finding"},
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		fprintf(to, "%s--table %s\n", i ? "\n" : "", parts[i].tables);
+		put_fields(to, parts[i].t);
+	}
+}
+
+/* --- completions --- */
+
+static void put_tables(FILE *to)
+{
+	for (size_t i = 0; i < batch_ntables; i++)
+		fprintf(to, "%s%s", i ? " " : "", batch_tables[i].name);
+}
+
+static void put_field_ids(FILE *to)
+{
+	const struct field_list *vm = field_list(TABLE_VM), *vcpu = field_list(TABLE_VCPU);
+
+	for (size_t i = 0; i < vm->n; i++)
+		fprintf(to, "%s ", vm->field[i].id);
+	for (size_t i = 0; i < vcpu->n; i++)
+		if (strcmp(field_find(TABLE_VM, vcpu->field[i].id)
+				   ? field_find(TABLE_VM, vcpu->field[i].id)->id
+				   : "",
+			   vcpu->field[i].id) != 0)
+			fprintf(to, "%s ", vcpu->field[i].id);
+	fputs("help", to);
+}
+
+static void put_collectors(FILE *to)
+{
+	for (size_t i = 0; collectors[i]; i++)
+		fprintf(to, "%s%s", i ? " " : "", collectors[i]->name);
+}
+
+/* The words that an option's value is chosen from; false: any. */
+static bool put_values(FILE *to, const struct option_row *r)
+{
+	if (!r->values || strcmp(r->values, "@pids") == 0 || strcmp(r->values, "@files") == 0)
+		return false;
+	if (strcmp(r->values, "@tables") == 0)
+		put_tables(to);
+	else if (strcmp(r->values, "@fields") == 0)
+		put_field_ids(to);
+	else if (strcmp(r->values, "@collectors") == 0)
+		put_collectors(to);
+	else
+		fputs(r->values, to);
+	return true;
+}
+
+static void put_words(FILE *to)
+{
+	for (const struct command *c = commands; c->run; c++)
+		if (c->word)
+			fprintf(to, "%s ", c->word);
+}
+
+static void completion_bash(FILE *to)
+{
+	fputs("# bash completion for kvmtop; made by: kvmtop --completion bash\n"
+	      "_kvmtop()\n{\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+	      "\tlocal words\n\n\tcase $prev in\n",
+	      to);
+	for (size_t i = 0; i < option_nrows; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		if (r->hidden || !r->arg)
+			continue;
+		fprintf(to, "\t--%s", r->name);
+		if (r->letter < 256)
+			fprintf(to, "|-%c", r->letter);
+		fputs(")\n\t\twords='", to);
+		put_values(to, r);
+		fputs("'\n", to);
+		if (r->values && strcmp(r->values, "@files") == 0)
+			fputs("\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n\t\treturn "
+			      ";;\n",
+			      to);
+		else if (r->values && strcmp(r->values, "@pids") == 0)
+			fputs("\t\twords=$(cd /proc && printf '%s ' [0-9]*) ;;\n", to);
+		else
+			fputs("\t\t;;\n", to);
+	}
+	fputs("\t*)\n\t\twords='", to);
+	put_words(to);
+	for (size_t i = 0; i < option_nrows; i++)
+		if (!option_rows[i].hidden)
+			fprintf(to, "--%s ", option_rows[i].name);
+	fputs("' ;;\n\tesac\n"
+	      "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\n"
+	      "complete -F _kvmtop kvmtop\n",
+	      to);
+}
+
+/* Help inside single quotes of a shell; brackets and colons mean something to zsh. */
+static void put_quoted(FILE *to, const char *text, const char *escape)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", to);
+		else if (strchr(escape, *text))
+			fprintf(to, "\\%c", *text);
+		else
+			fputc(*text, to);
+	}
+}
+
+static void zsh_option(FILE *to, const struct option_row *r)
+{
+	if (r->letter < 256)
+		fprintf(to, "\t'(-%c --%s)'{-%c,--%s}'[", r->letter, r->name, r->letter, r->name);
+	else
+		fprintf(to, "\t'--%s[", r->name);
+	put_quoted(to, r->help, "[]:\\");
+	fputc(']', to);
+	if (r->arg) {
+		fprintf(to, ":%s:", r->arg);
+		if (r->values && strcmp(r->values, "@files") == 0) {
+			fputs("_directories", to);
+		} else if (r->values && strcmp(r->values, "@pids") == 0) {
+			fputs("_pids", to);
+		} else {
+			fputc('(', to);
+			put_values(to, r);
+			fputc(')', to);
+		}
+	}
+	fputs("' \\\n", to);
+}
+
+static void completion_zsh(FILE *to)
+{
+	fputs("#compdef kvmtop\n# made by: kvmtop --completion zsh\n_arguments -s \\\n", to);
+	for (size_t i = 0; i < option_nrows; i++)
+		if (!option_rows[i].hidden)
+			zsh_option(to, &option_rows[i]);
+	fputs("\t'1:command:(", to);
+	put_words(to);
+	fputs(")'\n", to);
+}
+
+static void completion_fish(FILE *to)
+{
+	fputs("# fish completion for kvmtop; made by: kvmtop --completion fish\n"
+	      "complete -c kvmtop -f\n",
+	      to);
+	for (const struct command *c = commands; c->run; c++) {
+		if (!c->word)
+			continue;
+		fprintf(to, "complete -c kvmtop -n __fish_use_subcommand -a %s -d '", c->word);
+		put_quoted(to, c->what, "");
+		fputs("'\n", to);
+	}
+	for (size_t i = 0; i < option_nrows; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		if (r->hidden)
+			continue;
+		fputs("complete -c kvmtop", to);
+		if (r->letter < 256)
+			fprintf(to, " -s %c", r->letter);
+		fprintf(to, " -l %s", r->name);
+		if (r->arg && r->values && strcmp(r->values, "@files") == 0) {
+			fputs(" -x -a '(__fish_complete_directories)'", to);
+		} else if (r->arg && r->values && strcmp(r->values, "@pids") == 0) {
+			fputs(" -x -a '(__fish_complete_pids)'", to);
+		} else if (r->arg) {
+			fputs(" -x -a '", to);
+			put_values(to, r);
+			fputc('\'', to);
+		}
+		fputs(" -d '", to);
+		put_quoted(to, r->help, "\\");
+		fputs("'\n", to);
+	}
+}
+
+int options_completion(const char *shell, FILE *to)
+{
+	if (strcmp(shell, "bash") == 0)
+		completion_bash(to);
+	else if (strcmp(shell, "zsh") == 0)
+		completion_zsh(to);
+	else if (strcmp(shell, "fish") == 0)
+		completion_fish(to);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* --- dumps for tests and for what is made from the tables --- */
+
+static const char *unit_name(enum field_unit u)
+{
+	static const char *const names[] = {
+		[UNIT_TEXT] = "text", [UNIT_COUNT] = "count", [UNIT_NUMBER] = "number",
+		[UNIT_PCT] = "%",     [UNIT_RATE] = "1/s",    [UNIT_NS] = "ns",
+		[UNIT_KB] = "KiB",    [UNIT_RATIO] = "ratio",
+	};
+
+	return (unsigned)u < sizeof(names) / sizeof(names[0]) ? names[u] : "";
+}
+
+static void dump_fields(FILE *to)
+{
+	for (int t = 0; t < TABLE_NR; t++) {
+		const struct field_list *l = field_list((enum field_table)t);
+
+		for (size_t i = 0; i < l->n; i++)
+			fprintf(to, "%s\t%s\t%s\t%s\t%s\n", l->name, l->field[i].id,
+				l->field[i].title, unit_name(l->field[i].unit), l->field[i].help);
+	}
+}
+
+static void dump_options(FILE *to)
+{
+	for (size_t i = 0; i < option_nrows; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		fprintf(to, "%s\t%.1s\t%s\t%s\n", r->name,
+			r->letter < 256 ? (const char[]){(char)r->letter, '\0'} : "",
+			r->arg ? r->arg : "", r->hidden ? "hidden" : r->help);
+	}
+}
+
+int options_dump(const char *what, FILE *to)
+{
+	if (strcmp(what, "options") == 0) {
+		dump_options(to);
+	} else if (strcmp(what, "fields") == 0) {
+		dump_fields(to);
+	} else if (strcmp(what, "commands") == 0) {
+		for (const struct command *c = commands; c->run; c++)
+			fprintf(to, "%s\t%s\n", c->word ? c->word : "", c->what);
+	} else if (strcmp(what, "tables") == 0) {
+		for (size_t i = 0; i < batch_ntables; i++)
+			fprintf(to, "%s\t%s\n", batch_tables[i].name, batch_tables[i].what);
+	} else if (strcmp(what, "collectors") == 0) {
+		for (size_t i = 0; collectors[i]; i++)
+			fprintf(to, "%s\t%s\n", collectors[i]->name, collectors[i]->what);
+	} else {
+		return -EINVAL;
+	}
+	return 0;
+}
