@@ -36,7 +36,7 @@ endif
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS)))$(PKG_LIBS)
 CFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE $(OPT) $(WARN) $(HARDEN) -pthread -MMD -MP \
-	-Isrc -Icollectors -Isymbols -Iui -isystem $(LIBPERF)/usr/include $(PKG_CFLAGS) $(CFLAGS)
+	-iquote src -iquote collectors -iquote symbols -iquote ui -isystem $(LIBPERF)/usr/include $(PKG_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS_SAN) -pthread $(LDFLAGS)
 LIBS = $(LIBPERF)/usr/lib/libperf.a $(LIBPERF)/libapi.a $(PKG_LIBS) -lm
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rows of exits and accesses with their histogram over time; see exit_rows.h. */
+#include "exit_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+#include "widget_heatmap.h"
+
+#define DETAIL_FROM 9 /* lines that a pane needs before the detail is shown */
+#define HEAT_MAX 12 /* lines of the histogram at most */
+
+const char *exit_kind_name(enum kvm_kind kind)
+{
+	static const char *const name[KIND_NR] = {
+		[KIND_VMEXIT] = "vmexit",	[KIND_MMIO] = "mmio",
+		[KIND_IOPORT] = "ioport",	[KIND_MSR] = "msr",
+		[KIND_HYPERCALL] = "hypercall", [KIND_USEREXIT] = "userexit",
+		[KIND_HALT] = "halt",
+	};
+
+	return kind < KIND_NR ? name[kind] : "";
+}
+
+static const struct snap_exits *selected_exits(const struct pane_ctx *c)
+{
+	if (c->vcpu)
+		return &c->vcpu->ex;
+	return c->vm ? &c->vm->ex : NULL;
+}
+
+/* The same number in every snapshot for the same (kind, isa, key, direction): FNV-1a. */
+static uint64_t row_id(const struct snap_exit *e)
+{
+	uint64_t part[5] = {e->kind, e->isa, e->key, e->dir, e->other}, h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		h = (h ^ part[i]) * 0x100000001b3u;
+	return h ? h : 1;
+}
+
+void exit_rows_add(const struct pane_ctx *c, enum kvm_kind kind, struct row_list *out)
+{
+	const struct snap_exits *ex = selected_exits(c);
+
+	for (uint32_t i = 0; ex && i < ex->n; i++) {
+		const struct snap_exit *e = &c->snap->exits[ex->first + i];
+		const struct tally *t = c->view->totals ? &e->total : &e->now;
+
+		if (e->kind != kind || (e->idle && c->view->no_idle) || !t->count)
+			continue;
+		if (row_list_add(out, e, row_id(e)) < 0)
+			return;
+	}
+}
+
+/* The row of the same identity in another snapshot, of the same VM or vCPU; NULL: none. */
+static const struct snap_exit *row_in(const struct snapshot *s, const struct pane_ctx *c,
+				      uint64_t id)
+{
+	const struct snap_vm *vm = c->vm ? snap_vm_by_id(s, c->vm->id) : NULL;
+	const struct snap_vcpu *v = c->vcpu ? snap_vcpu_by_id(s, c->vcpu->id) : NULL;
+	const struct snap_exits *ex = c->vcpu ? (v ? &v->ex : NULL) : (vm ? &vm->ex : NULL);
+
+	for (uint32_t i = 0; ex && i < ex->n; i++)
+		if (row_id(&s->exits[ex->first + i]) == id)
+			return &s->exits[ex->first + i];
+	return NULL;
+}
+
+static void draw_heat(const struct pane_ctx *c, const struct area *a, uint64_t id)
+{
+	const uint32_t *col[512];
+	struct heatmap m = {.col = col, .n = 0};
+	size_t want = sizeof(col) / sizeof(col[0]), n = c->at + 1 < want ? c->at + 1 : want;
+
+	if ((size_t)a->w < n)
+		n = (size_t)a->w;
+	for (size_t i = c->at + 1 - n; i <= c->at; i++) {
+		const struct snapshot *s = history_at(c->history, i);
+		const struct snap_exit *e = s ? row_in(s, c, id) : NULL;
+
+		col[m.n++] = e ? e->heat : NULL;
+	}
+	if (!heatmap_draw(a, &m))
+		area_text(a, 0, 1, ROLE_DIM, "no times of it yet");
+}
+
+struct share {
+	int vcpu;
+	uint64_t count;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct share *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->vcpu < y->vcpu ? -1 : x->vcpu > y->vcpu;
+}
+
+#define MAX_SHARES 512
+
+static size_t collect_shares(const struct pane_ctx *c, uint64_t id, struct share *out,
+			     uint64_t *sum)
+{
+	size_t n = 0;
+
+	*sum = 0;
+	for (uint32_t i = 0; i < c->vm->vcpu_n && n < MAX_SHARES; i++) {
+		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
+
+		for (uint32_t k = 0; k < v->ex.n; k++) {
+			const struct snap_exit *e = &c->snap->exits[v->ex.first + k];
+			uint64_t count = c->view->totals ? e->total.count : e->now.count;
+
+			if (row_id(e) != id || !count)
+				continue;
+			out[n++] = (struct share){.vcpu = v->index, .count = count};
+			*sum += count;
+		}
+	}
+	return n;
+}
+
+/* "by vCPU: 3 72%  0 20%  1 8%" */
+static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t id)
+{
+	struct share share[MAX_SHARES];
+	uint64_t sum;
+	size_t n;
+	int x;
+
+	if (!c->vm || c->vcpu)
+		return;
+	n = collect_shares(c, id, share, &sum);
+	if (!n)
+		return;
+	qsort(share, n, sizeof(share[0]), by_count);
+	x = area_text(a, 0, 1, ROLE_DIM, "by vCPU:");
+	for (size_t i = 0; i < n && x < a->w; i++)
+		x = area_textf(a, 0, x + 2, ROLE_TEXT, "%d %.0f%%", share[i].vcpu,
+			       100.0 * (double)share[i].count / (double)sum);
+}
+
+/* An exit that is still open is in no table yet: it is said above it. */
+static int draw_open(const struct pane_ctx *c, const struct area *a)
+{
+	const struct snap_exits *ex = selected_exits(c);
+	char ns[16], name[64];
+
+	if (!ex || !value_has(ex->open_ns) || ex->open_ns.v < 1e9)
+		return 0;
+	fmt_ns(ns, sizeof(ns), ex->open_ns, 8);
+	text_escape(name, sizeof(name), ex->open);
+	area_textf(a, 0, 1, ROLE_ALARM, "in exit %s (%s), not in the table until it ends", ns,
+		   name);
+	return 1;
+}
+
+static uint64_t selected_id(const struct pane_ctx *c)
+{
+	int at = c->rows->n ? table_selected(&c->table, c->rows) : -1;
+
+	return at >= 0 ? c->rows->row[at].id : 0;
+}
+
+void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
+{
+	int top = draw_open(c, a), h = a->h - top, heat = 0;
+	uint64_t id = selected_id(c);
+	struct area part;
+
+	if (h >= DETAIL_FROM && id) {
+		int spare = h - 1 - (int)c->rows->n - 1;
+
+		heat = h / 2 > spare ? h / 2 : spare;
+		heat = heat > HEAT_MAX ? HEAT_MAX : heat;
+	}
+	part = area_sub(a, top, 0, h - heat, a->w);
+	pane_draw_table(c, &part);
+	if (!heat)
+		return;
+	part = area_sub(a, top + h - heat, 0, 1, a->w);
+	draw_shares(c, &part, id);
+	part = area_sub(a, top + h - heat + 1, 0, heat - 1, a->w);
+	draw_heat(c, &part, id);
+}
+
+void exit_rows_subtitle(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size)
+{
+	snprintf(out, size, "%s, %s%s", exit_kind_name(kind),
+		 c->view->totals ? "since start or reset" : "of the interval",
+		 c->view->no_idle && kind == KIND_VMEXIT ? ", without idle" : "");
+}
+
+bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size)
+{
+	if (c->rows->n)
+		return false;
+	if (pane_source_missing(c->snap, "kvm_events", out, size))
+		return true;
+	if (kind == KIND_VMEXIT && !c->snap->host.entry_exit) {
+		snprintf(out, size,
+			 "no kvm_exit seen yet: a guest has not run, or this KVM fires none (e: "
+			 "userexit)");
+		return true;
+	}
+	if (!(c->snap->open_kinds & KIND_BIT(kind))) {
+		snprintf(out, size,
+			 "opening the %s events: the first figures come with the next interval",
+			 exit_kind_name(kind));
+		return true;
+	}
+	snprintf(out, size, "none in this interval");
+	return true;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pane 2: why the guest was left, how often and for how long; with the histogram over time. */
+#include "exit_rows.h"
+
+static const struct column cols[] = {
+	{.field = "key", .width = 22, .grow = true},
+	{.field = "count", .width = 8, .gap = 1},
+	{.field = "count_per_s", .width = 7, .gap = 1, .drop = 3},
+	{.field = "count_pct", .width = 6, .gap = 1, .drop = 4},
+	{.field = "time_pct", .width = 6, .gap = 1},
+	{.field = "avg_ns", .width = 7, .gap = 1, .drop = 6},
+	{.field = "stderr_pct", .width = 5, .gap = 1, .from = 88, .drop = 2},
+	{.field = "min_ns", .width = 7, .gap = 1, .from = 100, .drop = 1},
+	{.field = "p50_ns", .width = 7, .gap = 1, .drop = 5},
+	{.field = "p99_ns", .width = 7, .gap = 1, .drop = 7},
+	{.field = "p999_ns", .width = 7, .gap = 1, .from = 110, .drop = 1},
+	{.field = "max_ns", .width = 7, .gap = 1, .from = 88, .drop = 1},
+	{.field = "timed", .width = 8, .gap = 1, .from = 118, .drop = 1},
+};
+
+static const struct table_def def = {
+	.id = "exits",
+	.title = "Exits",
+	.table = TABLE_EXIT,
+	.cols = cols,
+	.ncols = sizeof(cols) / sizeof(cols[0]),
+	.sort = {"time_ns", "count", "key"},
+};
+
+static void rows(const struct pane_ctx *c, struct row_list *out)
+{
+	exit_rows_add(c, c->view->exit_kind, out);
+}
+
+static void subtitle(const struct pane_ctx *c, char *out, size_t size)
+{
+	exit_rows_subtitle(c, c->view->exit_kind, out, size);
+}
+
+static bool missing(const struct pane_ctx *c, char *out, size_t size)
+{
+	return exit_rows_missing(c, c->view->exit_kind, out, size);
+}
+
+static void demand(const struct view *v, struct demand *d)
+{
+	d->kinds |= KIND_BIT(v->exit_kind);
+}
+
+const struct pane pane_exits = {
+	.key = '2',
+	.id = "exits",
+	.title = "Exits",
+	.help = "exits by reason (e: vmexit, userexit, halt), with times and their histogram",
+	.table = &def,
+	.rows = rows,
+	.draw = exit_rows_draw,
+	.subtitle = subtitle,
+	.demand = demand,
+	.missing = missing,
+};
