@@ -160,7 +160,7 @@ static SCREEN *open_screen(struct terminal *t, const char *color)
 /* What the description can really do bounds what was asked for. */
 static void settle_depth(struct terminal *t)
 {
-	if (!has_colors() || COLORS < 8 || start_color() == ERR) {
+	if (!has_colors() || start_color() == ERR || COLORS < 8) {
 		t->theme.depth = DEPTH_MONO;
 		return;
 	}
