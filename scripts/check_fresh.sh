@@ -28,11 +28,11 @@ dir=$(mktemp -d "${FRESH_DIR:-${TMPDIR:-/tmp}}/kvmtop-fresh.XXXXXX")
 root=$dir/root
 cleanup() {
 	# Before the folder is removed, innermost first: /dev and /sys in it are this machine's own.
-	awk -v r="$root/" 'index($2, r) == 1 { print $2 }' /proc/self/mounts | sort -r |
+	awk -v r="$root/" 'index($2 "/", r) == 1 { print $2 }' /proc/self/mounts | sort -r |
 		while read -r m; do
 			umount "$m" 2>/dev/null || umount -l "$m"
 		done
-	if grep -q " $root/" /proc/self/mounts; then
+	if grep -q " $root[/ ]" /proc/self/mounts; then
 		echo "still mounted below $root: nothing is removed" >&2
 	elif [ -z "${KEEP:-}" ]; then
 		rm -rf --one-file-system "$dir"
@@ -54,6 +54,8 @@ apt-config dump | grep -E '^Acquire::(http|https|ftp|Check|Retries|Max)' \
 	>"$root/etc/apt/apt.conf.d/99host" || true
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 
+# A mount point itself: what is inside wants to make mount namespaces, and those change "/" as a mount.
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
