@@ -35,6 +35,7 @@ endif
 # Asked once, at first use (see above).
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $$(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $$(PKGS)))$(PKG_LIBS)
+# -iquote and not -I: <sched.h> is libc's, "sched.h" is ours.
 CFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE $(OPT) $(WARN) $(HARDEN) -pthread -MMD -MP \
 	-iquote src -iquote collectors -iquote symbols -iquote ui -isystem $(LIBPERF)/usr/include $(PKG_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS_SAN) -pthread $(LDFLAGS)
@@ -69,7 +70,7 @@ $(B)/libkvmtop.a: $(LIBOBJ)
 
 $(B)/unit/%: tests/unit/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -Itests/unit -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS) -lcmocka
+	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -iquote tests/unit -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS) -lcmocka
 
 $(B)/bench/%: tests/bench/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
@@ -106,7 +107,7 @@ need-build:
 
 # For tools that parse the code as the compiler does (clang-tidy). Their database would hold paths.
 print-cflags: | $(LIBPERF)/stamp
-	@echo '$(filter-out -MMD -MP -Werror,$(CFLAGS_ALL)) -Itests/unit'
+	@echo '$(filter-out -MMD -MP -Werror,$(CFLAGS_ALL)) -iquote tests/unit'
 
 # --- run ---------------------------------------------------------------------------------------
 # The full screen; without a terminal three batch intervals. ARGS='…' goes to the program.

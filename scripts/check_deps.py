@@ -15,11 +15,12 @@ from glob import glob
 LAYERS = {
     "ring": ("src/ring src/perf_rings src/perfdata src/tracetext", "base"),
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
-             "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup src/hoststat src/fmt src/utf8 "
-             "src/escape src/snapshot src/demand src/filter src/version src/out", ""),
+             "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup "
+             "src/hoststat src/utf8 src/snapshot src/demand src/filter src/version src/out", ""),
     "field": ("src/field src/field_*", "base"),
-    "model": ("src/model src/model_* src/exits src/exits_* src/use src/format src/format_* src/store src/store_* src/findings "
-              "src/when src/batch_table", "base field collector.h"),
+    "model": ("src/model src/model_* src/exits src/exits_* src/use src/findings src/when "
+              "src/format src/format_* src/batch_table src/store src/store_*",
+              "base field collector.h"),
     # The interface alone: the vtable, and the sink that the model implements.
     "collector.h": ("src/collector", "base"),
     "collectors": ("collectors/*", "base ring collector.h"),

@@ -32,7 +32,7 @@ cleanup() {
 		while read -r m; do
 			umount "$m" 2>/dev/null || umount -l "$m"
 		done
-	if grep -q " $root[/ ]" /proc/self/mounts; then
+	if grep -q " ${root}[/ ]" /proc/self/mounts; then
 		echo "still mounted below $root: nothing is removed" >&2
 	elif [ -z "${KEEP:-}" ]; then
 		rm -rf --one-file-system "$dir"
