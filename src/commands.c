@@ -6,5 +6,6 @@
 #include "options.h"
 
 const struct command commands[] = {
+	{NULL, "live, full screen", FOR_LIVE, cmd_live},
 	{NULL, NULL, 0, NULL},
 };

@@ -23,6 +23,7 @@ struct command {
 /* In the order of --help; ends with a row without run. */
 extern const struct command commands[];
 
+int cmd_live(const struct options *o); /* the full screen */
 int cmd_batch(const struct options *o);
 int cmd_doctor(const struct options *o);
 

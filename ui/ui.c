@@ -85,6 +85,11 @@ void ui_filter(struct ui *ui, const char *text)
 	snprintf(ui->view.filter, sizeof(ui->view.filter), "%s", text);
 }
 
+void ui_totals(struct ui *ui, bool on)
+{
+	ui->view.totals = on || ui->view.totals;
+}
+
 void ui_layout(const struct ui *ui, struct layout *out)
 {
 	const struct layout_in in = {

@@ -22,6 +22,10 @@ struct ui_config {
 	const char *theme_word; /* written to the settings: "dark", "light"; NULL: none */
 	const char *settings; /* path of the settings file, NULL: none; copied */
 	bool can_demo; /* this host could start the demo's guests */
+	/* -p, -M, --vcpu: which rows are wanted at all; NULL: every one. */
+	bool (*want_vm)(const void *ctx, const struct snap_vm *vm);
+	bool (*want_vcpu)(const void *ctx, const struct snap_vcpu *v);
+	const void *want_ctx;
 	bool utc; /* the head's clock: tests must not depend on the time zone */
 };
 
@@ -55,5 +59,6 @@ void ui_message(struct ui *ui, enum role role, const char *text);
 /* --sort, --reverse as the command line has them. False: no such column. */
 bool ui_sort(struct ui *ui, const char *column, bool reverse);
 void ui_filter(struct ui *ui, const char *text);
+void ui_totals(struct ui *ui, bool on);
 
 #endif

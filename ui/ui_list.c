@@ -46,12 +46,23 @@ void ui_list_ctx(struct ui *ui, struct table_ctx *out)
 		out->filter = "";
 }
 
+static bool want_vm(const struct ui *ui, const struct snap_vm *vm)
+{
+	return !ui->cfg.want_vm || ui->cfg.want_vm(ui->cfg.want_ctx, vm);
+}
+
+static bool want_vcpu(const struct ui *ui, const struct snap_vcpu *c)
+{
+	return !ui->cfg.want_vcpu || ui->cfg.want_vcpu(ui->cfg.want_ctx, c);
+}
+
 static void add_vms(struct ui *ui)
 {
 	const struct snapshot *s = ui->shown;
 
 	for (size_t i = 0; i < s->nvms; i++)
-		row_list_add(&ui->list_rows, &s->vms[i], s->vms[i].id);
+		if (want_vm(ui, &s->vms[i]))
+			row_list_add(&ui->list_rows, &s->vms[i], s->vms[i].id);
 }
 
 static void add_vcpus(struct ui *ui)
@@ -65,6 +76,8 @@ static void add_vcpus(struct ui *ui)
 		if (v->level != LEVEL_HOST && s->vms[c->vm].id != v->vm)
 			continue;
 		if (v->level == LEVEL_VCPU && c->id != v->vcpu)
+			continue;
+		if (!want_vm(ui, &s->vms[c->vm]) || !want_vcpu(ui, c))
 			continue;
 		row_list_add(&ui->list_rows, c, c->id);
 	}
