@@ -32,6 +32,7 @@ struct sched_task {
 	int stat, schedstat; /* held; -1: opened anew each time */
 	struct thread_quota quota;
 	int64_t time; /* of the last reading, 0 none */
+	unsigned readings;
 	uint64_t run_ns;
 };
 
@@ -264,6 +265,7 @@ static void read_thread(struct sched *s, struct inv_thread *t)
 		return;
 	add_voluntary(s, k, &r);
 	k->time = r.time;
+	k->readings++;
 	k->run_ns = r.run_ns;
 	s->env->sink->thread(s->env->sink->ctx, &r);
 }
@@ -274,8 +276,8 @@ static bool due(const struct sched *s, const struct inv_thread *t)
 
 	if (t->flags & INV_GONE)
 		return false;
-	/* A thread that is new needs its baseline at once. */
-	return t->role == ROLE_VCPU || s->threads || !k || !k->time ||
+	/* A thread that is new needs its baseline and its first figures at once. */
+	return t->role == ROLE_VCPU || s->threads || !k || k->readings < 2 ||
 	       (s->tick + (unsigned)t->tid) % OTHERS_EVERY == 0;
 }
 

@@ -59,6 +59,7 @@ struct engine {
 	unsigned long ticks;
 	struct demand demand;
 	struct governor governor;
+	bool no_entry_exit;
 	void *vms; /* state of the collector vms, NULL where it is not open */
 };
 
@@ -328,6 +329,9 @@ static void apply_demand(struct engine *e)
 		reader_wants(e->reader[i], &d);
 		merge_demand(&all, &d);
 	}
+	/* A KVM without kvm_exit still tells what leaves to the VMM: that stands in for EXIT/s. */
+	if (e->no_entry_exit)
+		all.kinds |= KIND_BIT(KIND_USEREXIT);
 	all.kinds &= ~e->governor.dropped;
 	e->demand = all;
 	model_demand(e->model, &all);
@@ -403,6 +407,17 @@ static void govern(struct engine *e, const struct snapshot *s)
 			    e->governor.dropped ? "kvmtop --max-overhead 10" : NULL);
 }
 
+/* vCPUs run and not one kvm_exit: whether this KVM fires any is then found by other events. */
+static void find_entry_exit(struct engine *e, const struct snapshot *s)
+{
+	bool none = !s->host.entry_exit && s->nvcpus > 0 && s->dt > 0;
+
+	if (none == e->no_entry_exit)
+		return;
+	e->no_entry_exit = none;
+	apply_demand(e);
+}
+
 static void publish(struct engine *e, struct snapshot *s)
 {
 	for (size_t i = 0; i < e->nreader; i++)
@@ -432,6 +447,7 @@ static void tick(struct engine *e)
 	e->ticks++;
 	if (s) {
 		govern(e, s);
+		find_entry_exit(e, s);
 		publish(e, s);
 		snapshot_unref(s);
 	}

@@ -95,9 +95,12 @@ static void cpu_figures(struct use_state *u, const struct thread_reading *r, lon
 	u->use.cpu = value_known(cpu);
 	if (cpu <= 0) {
 		u->use.guest = u->use.sys = u->use.usr = value_known(0);
-	} else if (!u->shares_known) {
-		/* Less than a tick of work: too little to say what it was. */
+	} else if (!u->shares_known && r->time - u->base.time < TICK_WINDOW) {
 		u->use.guest = u->use.sys = u->use.usr = value_pending();
+	} else if (!u->shares_known) {
+		/* Not one tick of it in a second: below what ticks can tell apart. */
+		u->use.guest = u->use.sys = value_known(0);
+		u->use.usr = value_known(cpu);
 	} else {
 		double guest = cpu * u->guest_share, sys = cpu * u->sys_share;
 		enum value_state st = u->shares_partial ? VALUE_PARTIAL : VALUE_KNOWN;
