@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All processes: each is looked at when it is new, a second and five seconds later (it may
- * open /dev/kvm then), and after that once a minute.
+ * All processes: each is looked at when it is new, at the age of one and of five seconds (it
+ * may open /dev/kvm then), and after that every 30 to 60 seconds.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "vms_identify.h"
 #include "vms_priv.h"
 
 #define SECOND NS_PER_S
-#define SETTLED_EVERY (60 * SECOND)
+#define SETTLED_EVERY (30 * SECOND) /* and up to as much again */
+#define YOUNG_NS (5 * SECOND)
+#define LIST_TICKS 4 /* where debugfs tells of new VMs */
 
 /* The number given out last, as long as nobody was born since there is nothing to list. */
 static pid_t last_pid(const struct vms *s)
@@ -173,10 +177,13 @@ static void insert_new(struct vms_procs *l, size_t n, size_t fresh, int64_t now)
 int vms_procs_list(struct vms *s, int64_t now)
 {
 	struct vms_procs *l = &s->procs;
-	pid_t last = last_pid(s);
-	ssize_t n;
 	size_t fresh;
+	ssize_t n;
+	pid_t last;
 
+	if (s->dirs.usable && s->tick % LIST_TICKS)
+		return 0;
+	last = last_pid(s);
 	if (last && last == l->last_pid && s->tick % VMS_RESCAN_TICKS)
 		return 0;
 	n = read_list(s);
@@ -223,15 +230,30 @@ static int look(struct vms *s, const struct vms_proc *p, const struct proc_stat 
 	return found;
 }
 
+/*
+ * When it was born, on our clock. Of a recorded tree's processes that is not known: those of
+ * the first listing are taken for old ones, as they are on a host that has run for a while.
+ */
+static int64_t birth(const struct vms *s, uint64_t start, int64_t now)
+{
+	struct timespec up;
+	int64_t age;
+
+	if (!sysroot_is_live(s->root) || clock_gettime(CLOCK_BOOTTIME, &up))
+		return s->tick ? now : now - 2 * SETTLED_EVERY;
+	age = timespec_ns(up) - (int64_t)(start * (uint64_t)(SECOND / sysconf(_SC_CLK_TCK)));
+	return age > 0 ? now - age : now;
+}
+
 static int64_t next_due(const struct vms_proc *p, int64_t now, bool eager)
 {
-	if (eager && now - p->born < SETTLED_EVERY)
+	if (eager && now - p->born < 2 * SETTLED_EVERY)
 		return now; /* a VMM that starts: every tick until its VM is there */
-	if (p->state == PROC_NEW)
-		return now + SECOND;
-	if (now - p->born < 5 * SECOND)
-		return p->born + 5 * SECOND;
-	return now + SETTLED_EVERY + p->pid % 16 * SECOND; /* not all in one tick */
+	if (now - p->born < SECOND)
+		return p->born + SECOND;
+	if (now - p->born < YOUNG_NS)
+		return p->born + YOUNG_NS;
+	return now + SETTLED_EVERY + p->pid % 30 * SECOND; /* not all in one tick */
 }
 
 static void set_state(struct vms_procs *l, struct vms_proc *p, enum proc_state state)
@@ -248,7 +270,7 @@ static void start_anew(struct vms *s, struct vms_proc *p, uint64_t start, int64_
 	p->vmm = NULL;
 	p->attached = p->kthread = false;
 	p->helper_of = 0;
-	p->born = now;
+	p->born = birth(s, start, now);
 	p->start = start;
 	if (p->state != PROC_NEW)
 		s->procs.unchecked++;

@@ -637,6 +637,38 @@ static void an_event_of_an_unknown_thread(void **state)
 	assert_string_equal(only_vm(h)->name, "quick");
 }
 
+/* Another VM that is new at the same time is not taken for the one of the event. */
+static void an_event_beside_another_new_vm(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t;
+	struct inv_vm *vm;
+
+	start(h, NULL);
+	qemu(h, 2600, "other", 1, true);
+	qemu(h, 2700, "mine", 1, true);
+	t = inventory_provisional(h->inv, 2701);
+	vm = t->vm;
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	tick(h);
+	assert_int_equal(inventory_nvm(h->inv), 2);
+	assert_ptr_equal(t->vm, vm);
+	assert_string_equal(vm->name, "mine");
+	assert_ptr_not_equal(inventory_thread(h->inv, 2601)->vm, vm);
+}
+
+/* An old process may become a VMM long after it was looked at first. */
+static void a_vm_in_an_old_process(void **state)
+{
+	struct host *h = *state;
+
+	start(h, NULL);
+	descriptor(h, 123, 4, "anon_inode:kvm-vm");
+	for (int i = 0; i < 61; i++)
+		tick(h);
+	assert_string_equal(only_vm(h)->name, "sshd:123");
+}
+
 static void an_event_of_a_thread_that_is_gone(void **state)
 {
 	struct host *h = *state;
@@ -692,7 +724,8 @@ static void kernel_threads_that_help(void **state)
 		tick(h);
 	assert_ptr_equal(inventory_thread(h->inv, 2450), t);
 	unmake(h, "proc/2450");
-	tick(h);
+	for (int i = 0; i < 4; i++)
+		tick(h); /* where debugfs tells of VMs, processes are listed every fourth time */
 	assert_null(inventory_thread(h->inv, 2450));
 }
 
@@ -742,6 +775,8 @@ int main(void)
 		WITH(a_vm_ends_in_the_middle_of_a_look),
 		WITH(guessed_without_rights),
 		WITH(an_event_of_an_unknown_thread),
+		WITH(an_event_beside_another_new_vm),
+		WITH(a_vm_in_an_old_process),
 		WITH(an_event_of_a_thread_that_is_gone),
 		WITH(an_event_of_a_process_that_shows_nothing),
 		WITH(kernel_threads_that_help),
