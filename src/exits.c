@@ -89,6 +89,8 @@ static void begin_pair(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
 {
 	struct ex_open *o = &v->pair[kind];
 
+	if (o->begin == s->time && o->key.key == key && o->key.dir == (s->dir & 3))
+		return; /* one record, written twice: seen in real recordings */
 	if (v->open & KIND_BIT(kind)) {
 		x->unmatched++;
 		v->open &= (uint8_t)~KIND_BIT(kind);
@@ -164,8 +166,8 @@ static void on_exit(struct exits *x, struct ex_vcpu *v, const struct sample *s, 
 	const struct ex_open *o = &v->pair[KIND_VMEXIT];
 
 	x->seen = true;
-	if (v->open & KIND_BIT(KIND_VMEXIT) && o->begin == s->time && o->key.key == key)
-		return; /* one record, written twice: seen in real recordings */
+	if (o->begin == s->time && o->key.key == key)
+		return; /* doubled, see begin_pair() */
 	if (v->open)
 		drop_open(x, v);
 	v->read_timed = false;
