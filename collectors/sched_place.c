@@ -2,7 +2,6 @@
 /* Pins and NUMA nodes of vCPU threads; see sched_place.h. */
 #include "sched_place.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,20 +16,19 @@
 #define MAX_NODES 64
 #define MAPS_MAX (256u << 10) /* of a VM's numa_maps: its memory is in few, long areas */
 
-static void set_pin(const struct collector_env *env, struct inv_thread *t)
+/* Cpus_allowed_list of the thread into buf; NULL: not known. */
+static const char *pin_of(const struct collector_env *env, const struct inv_thread *t, char *buf,
+			  size_t size)
 {
 	static const char key[] = "\nCpus_allowed_list:\t";
-	char buf[4096], *p;
-	ssize_t n = sysroot_readf(env->root, buf, sizeof(buf), "proc/%d/task/%d/status", t->pid,
-				  t->tid);
+	ssize_t n = sysroot_readf(env->root, buf, size, "proc/%d/task/%d/status", t->pid, t->tid);
+	char *p = n > 0 ? strstr(buf, key) : NULL;
 
-	p = n > 0 ? strstr(buf, key) : NULL;
 	if (!p)
-		return;
+		return NULL;
 	p += sizeof(key) - 1;
 	p[strcspn(p, "\n")] = 0;
-	if (!t->pin || strcmp(t->pin, p) != 0)
-		inventory_set(&t->pin, p);
+	return p;
 }
 
 static int node_of_cpu(const struct collector_env *env, int cpu)
@@ -85,25 +83,37 @@ static int node_of_memory(const struct collector_env *env, pid_t pid)
 	return best;
 }
 
-static void set_node(const struct collector_env *env, struct inv_thread *t, int memory)
+static const char *node_text(const struct collector_env *env, const struct inv_thread *t,
+			     int memory, char *text, size_t size)
 {
-	char buf[1024], text[32];
+	char buf[1024];
 	struct proc_stat st;
 	ssize_t n =
 		sysroot_readf(env->root, buf, sizeof(buf), "proc/%d/task/%d/stat", t->pid, t->tid);
 	int node;
 
 	if (n < 0 || procfs_parse_stat(buf, (size_t)n, &st) < 0 || st.cpu < 0)
-		return;
+		return NULL;
 	node = node_of_cpu(env, st.cpu);
 	if (node < 0)
-		return;
+		return NULL;
 	if (memory >= 0 && memory != node)
-		snprintf(text, sizeof(text), "%d!%d", node, memory);
+		snprintf(text, size, "%d!%d", node, memory);
 	else
-		snprintf(text, sizeof(text), "%d", node);
-	if (!t->node || strcmp(t->node, text) != 0)
-		inventory_set(&t->node, text);
+		snprintf(text, size, "%d", node);
+	return text;
+}
+
+static void push_place(const struct collector_env *env, struct inv_thread *t, int memory)
+{
+	char status[4096], node[32];
+	struct place_reading r = {
+		.thread = t,
+		.pin = pin_of(env, t, status, sizeof(status)),
+		.node = node_text(env, t, memory, node, sizeof(node)),
+	};
+
+	env->sink->place(env->sink->ctx, &r);
 }
 
 static bool has_nodes(const struct collector_env *env)
@@ -123,10 +133,8 @@ void sched_places(const struct collector_env *env)
 		int memory = nodes ? node_of_memory(env, vm->pid) : -1;
 
 		for (struct inv_thread *t = vm->threads; t; t = t->next) {
-			if (t->role != ROLE_VCPU || t->flags & INV_GONE)
-				continue;
-			set_pin(env, t);
-			set_node(env, t, memory);
+			if (t->role == ROLE_VCPU && !(t->flags & INV_GONE))
+				push_place(env, t, memory);
 		}
 	}
 }

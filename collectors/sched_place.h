@@ -5,7 +5,7 @@
 
 #include "collector.h"
 
-/* Sets pin and node of every vCPU thread in the inventory. */
+/* Hands pin and node of every vCPU thread to the sink. */
 void sched_places(const struct collector_env *env);
 
 #endif

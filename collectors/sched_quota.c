@@ -132,7 +132,7 @@ static struct group *get_group(struct quotas *q, const char *path, size_t len, b
 	return g;
 }
 
-static struct group *lookup(struct quotas *q, const struct inv_thread *t)
+static struct group *lookup(struct quotas *q, const struct inv_thread *t, bool *at_root)
 {
 	char buf[4096], path[2048];
 	ssize_t n = sysroot_readf(q->env->root, buf, sizeof(buf), "proc/%d/task/%d/cgroup", t->pid,
@@ -140,6 +140,7 @@ static struct group *lookup(struct quotas *q, const struct inv_thread *t)
 		len;
 	bool v1 = true;
 
+	*at_root = false;
 	if (n == -EFBIG)
 		n = (ssize_t)strlen(buf);
 	if (n < 0)
@@ -149,7 +150,8 @@ static struct group *lookup(struct quotas *q, const struct inv_thread *t)
 		v1 = false;
 		len = procfs_parse_cgroup(buf, (size_t)n, NULL, path, sizeof(path));
 	}
-	/* The root has no quota; a path that climbs is of another cgroup namespace. */
+	*at_root = len == 1;
+	/* A path that climbs is of another cgroup namespace. */
 	if (len <= 1 || strstr(path, ".."))
 		return NULL;
 	return get_group(q, path, (size_t)len, v1);
@@ -159,7 +161,7 @@ void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_th
 {
 	/* Not counted in the last tick: its group may have been swept meanwhile. */
 	if (tq->tick + 1 != q->tick || ++tq->age > LOOKUP_TICKS) {
-		tq->group = lookup(q, t);
+		tq->group = lookup(q, t, &tq->at_root);
 		tq->age = 1;
 	}
 	tq->tick = q->tick;
@@ -223,8 +225,10 @@ static bool tighter(const struct group *g, const struct quota_reading *r)
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now)
 {
 	struct quota_reading r = {.vm = t->vm, .thread = t, .time = now, .shared_by = 1};
+
 	uint64_t most = 0;
 
+	r.has = tq->at_root; /* nothing can hold it back there: 0, not unknown */
 	for (struct group *g = tq->group; g; g = g->parent) {
 		uint64_t part;
 

@@ -17,6 +17,7 @@ struct group;
 /* One thread's part; zeroed at first. */
 struct thread_quota {
 	struct group *group; /* its own; ->parent up to the machine's scope */
+	bool at_root; /* in the root group, which has no quota */
 	uint64_t throttled_ns; /* what held it back, summed by us: grows only */
 	unsigned age; /* ticks since its group was looked up */
 	unsigned tick; /* in which it was counted last */

@@ -164,8 +164,6 @@ static void free_thread(struct inventory *inv, struct inv_thread *t)
 		if (inv->observer[i].thread_free)
 			inv->observer[i].thread_free(inv->observer[i].ctx, t);
 	table_del(&inv->tids, &node->by_tid);
-	free(t->pin);
-	free(t->node);
 	free(node);
 }
 

@@ -41,9 +41,6 @@ struct inv_thread {
 	uint16_t nvcpus; /* how many vCPUs run on it now */
 	struct inv_vcpu *vcpu; /* the one seen last, NULL unless ROLE_VCPU */
 	struct inv_thread *next; /* in vm->threads */
-	char *pin; /* CPUs it may run on ("0-3"), NULL: not asked; `sched` sets it on demand */
-	char *node; /* NUMA node of its last CPU, "1!0" when most memory is on node 0; NULL as pin
-		     */
 	void *cookie[INV_COOKIE_NR];
 };
 

@@ -201,7 +201,7 @@ bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, 
 {
 	if (c->rows->n)
 		return false;
-	if (pane_source_missing(c->snap, "kvm_events", out, size))
+	if (!c->snap->open_kinds && pane_source_missing(c->snap, "kvm_events", out, size))
 		return true;
 	if (kind == KIND_VMEXIT && !c->snap->host.entry_exit) {
 		snprintf(out, size,
