@@ -421,6 +421,10 @@ void inventory_move_thread(struct inventory *inv, struct inv_thread *t, struct i
 {
 	if (t->vm == to)
 		return;
+	/* A provisional VM's vCPUs were seen in events only: its thread leaves them behind. */
+	for (size_t i = 0; t->vm->flags & INV_PROVISIONAL && i < t->vm->nvcpu; i++)
+		if (t->vm->vcpu[i]->thread == t)
+			inventory_set_thread(inv, t->vm->vcpu[i], NULL);
 	unlink_thread(t);
 	link_thread(t, to);
 	inv->generation++;

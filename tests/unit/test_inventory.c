@@ -271,9 +271,12 @@ static void an_unknown_thread_is_provisional(void **state)
 	assert_ptr_equal(t->cookie[INV_COOKIE_MODEL], &mark);
 	assert_int_equal(t->flags, 0);
 
-	/* … the second is merged into it. */
+	/* … the second is merged into it, and leaves the vCPU that only events knew. */
+	inventory_set_thread(inv, inventory_add_vcpu(inv, u->vm, 5), u);
 	assert_ptr_equal(inventory_identify(inv, u->vm, 4000, 77, "4000-9"), vm);
 	assert_ptr_equal(u->vm, vm);
+	assert_int_equal(u->nvcpus, 0);
+	assert_null(u->vcpu);
 	inventory_sweep(inv);
 	assert_int_equal(inventory_nvm(inv), 1);
 	assert_ptr_equal(inventory_thread(inv, 4712), u);

@@ -625,6 +625,9 @@ static void an_event_of_an_unknown_thread(void **state)
 	t = inventory_provisional(h->inv, 2001);
 	u = inventory_provisional(h->inv, 2002);
 	id = t->vm->id;
+	/* As the model does where an event names its vCPU. */
+	inventory_set_thread(h->inv, inventory_add_vcpu(h->inv, t->vm, 0), t);
+	inventory_set_thread(h->inv, inventory_add_vcpu(h->inv, u->vm, 1), u);
 	assert_int_equal(vms_resolve(h->vms, h->now), 0);
 	/* The provisional VM became the true one: whatever hangs on it stays. */
 	assert_ptr_equal(only_vm(h), inventory_vm(h->inv, id));
@@ -632,6 +635,10 @@ static void an_event_of_an_unknown_thread(void **state)
 	assert_ptr_equal(inventory_thread(h->inv, 2001), t);
 	assert_ptr_equal(t->vcpu, only_vm(h)->vcpu[0]);
 	assert_ptr_equal(u->vm, t->vm);
+	assert_int_equal(only_vm(h)->nvcpu, 2);
+	assert_ptr_equal(u->vcpu, only_vm(h)->vcpu[1]);
+	assert_int_equal(u->nvcpus, 1);
+	assert_false(u->vcpu->index_guessed);
 	assert_int_equal(t->flags, 0);
 	tick(h);
 	assert_string_equal(only_vm(h)->name, "quick");
