@@ -73,7 +73,7 @@ const char *kvm_tracefs(const struct sysroot *root, int *err)
 			*err = 0;
 			return tracefs_dirs[i];
 		}
-		if (rc == -EACCES || rc == -EPERM)
+		if (rc != -ENOENT && rc != -ENOTDIR)
 			*err = rc;
 	}
 	return NULL;
@@ -214,6 +214,8 @@ static bool why_no_tracefs(const struct sysroot *root, const struct kvm_rights *
 		say(out, "mount -t tracefs tracefs /sys/kernel/tracing", "tracefs is not mounted");
 		return true;
 	}
+	if (!dir && (err == -EMFILE || err == -ENFILE))
+		return false; /* that is not about tracefs */
 	if (!dir) {
 		say(out, "sudo kvmtop", "tracefs cannot be read: %s%s", strerror(-err),
 		    rights->root ? "" : " (not root)");
@@ -274,6 +276,14 @@ bool kvm_why_not(const struct sysroot *root, const struct kvm_rights *rights, in
 	if (err)
 		why_no_perf(root, rights, err, out);
 	return err != 0;
+}
+
+void kvm_why_halved(const struct kvm_rights *rights, size_t bytes, struct kvm_reason *out)
+{
+	say(out, "ulimit -l unlimited, or CAP_IPC_LOCK",
+	    "rings are %zu KiB each, events may be lost: more may not be locked (RLIMIT_MEMLOCK is "
+	    "%lu KiB)",
+	    bytes >> 10, rights->memlock >> 10);
 }
 
 bool kvm_why_partial(const struct sysroot *root, const struct kvm_rights *rights, unsigned ncpus,

@@ -48,6 +48,8 @@ int kvm_online_cpus(const struct sysroot *root, int **cpu);
  */
 bool kvm_why_not(const struct sysroot *root, const struct kvm_rights *rights, int err,
 		 struct kvm_reason *out);
+/* Rings had to be halved to `bytes`. */
+void kvm_why_halved(const struct kvm_rights *rights, size_t bytes, struct kvm_reason *out);
 /* Why fewer or smaller rings than wanted: `bytes` a ring in use, `fds` wanted. False: all fine. */
 bool kvm_why_partial(const struct sysroot *root, const struct kvm_rights *rights, unsigned ncpus,
 		     size_t bytes, unsigned long fds, struct kvm_reason *out);

@@ -109,10 +109,10 @@ static void say_state(struct kvm_events *st)
 		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
 	else if (st->refused)
 		say_source(st, SOURCE_PARTIAL, "some kinds of events could not be opened", NULL);
-	else if (perf_rings_halved(st->rings) &&
-		 kvm_why_partial(st->env.root, &st->rights, n, 2 * bytes, 0, &r))
+	else if (perf_rings_halved(st->rings)) {
+		kvm_why_halved(&st->rights, bytes, &r);
 		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
-	else
+	} else
 		say_source(st, SOURCE_OK, "works", NULL);
 }
 
@@ -157,9 +157,11 @@ static int open_kind(struct kvm_events *st, enum kvm_kind kind)
  */
 static unsigned effective(const struct kvm_events *st)
 {
-	bool wait = st->seen_exits || !st->last_tick || !(st->open & KIND_BIT(KIND_VMEXIT));
-	bool look = !wait && st->env.inv && inventory_nvcpu(st->env.inv);
+	bool look = !st->seen_exits && st->last_tick && st->open & KIND_BIT(KIND_VMEXIT) &&
+		    st->env.inv && inventory_nvcpu(st->env.inv);
 
+	if (!(st->wanted & KIND_BIT(KIND_VMEXIT)))
+		return st->wanted;
 	return st->wanted | (st->no_exits || look ? FALLBACK : 0);
 }
 

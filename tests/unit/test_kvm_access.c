@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Each reason why kvm events cannot be had, on made trees; CPU lists. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "kvm_access.h"
+#include "kvm_events.h"
+#include "kvm_format.h"
+#include "kvm_names.h"
+#include "perf_rings.h"
+#include "sysroot.h"
+
+struct tree {
+	char dir[64];
+	struct sysroot *root;
+};
+
+static void make_path(const struct tree *t, const char *path)
+{
+	char full[256];
+
+	for (const char *p = path; (p = strchr(p, '/')); p++) {
+		snprintf(full, sizeof(full), "%s/%.*s", t->dir, (int)(p - path), path);
+		mkdir(full, 0755);
+	}
+}
+
+static void put_file(const struct tree *t, const char *path, const char *text)
+{
+	char full[256];
+	FILE *f;
+
+	make_path(t, path);
+	snprintf(full, sizeof(full), "%s/%s", t->dir, path);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void make_tree(struct tree *t)
+{
+	snprintf(t->dir, sizeof(t->dir), "/tmp/kvmtop-test-XXXXXX");
+	assert_non_null(mkdtemp(t->dir));
+	assert_int_equal(sysroot_open(t->dir, &t->root), 0);
+}
+
+static void free_tree(struct tree *t)
+{
+	char cmd[128];
+
+	sysroot_close(t->root);
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", t->dir);
+	assert_int_equal(system(cmd), 0);
+}
+
+static const struct kvm_rights all_rights = {true, true, true, 100000, 64 << 20};
+static const struct kvm_rights none = {false, false, false, 1024, 8 << 20};
+
+static void says(const struct tree *t, const struct kvm_rights *r, int err, const char *why,
+		 const char *mend)
+{
+	struct kvm_reason out;
+
+	assert_true(kvm_why_not(t->root, r, err, &out));
+	if (!strstr(out.why, why) || !strstr(out.mend, mend))
+		fail_msg("said \"%s\" (%s)", out.why, out.mend);
+}
+
+static void no_tracefs(void **state)
+{
+	struct tree t;
+	int err;
+
+	(void)state;
+	make_tree(&t);
+	make_path(&t, "sys/kernel/tracing/");
+	says(&t, &all_rights, 0, "tracefs is not mounted",
+	     "mount -t tracefs tracefs /sys/kernel/tracing");
+	assert_null(kvm_tracefs(t.root, &err));
+	assert_int_equal(err, -ENOENT);
+	make_path(&t, "sys/kernel/debug/tracing/events/kvm/"); /* the old place will do */
+	assert_string_equal(kvm_tracefs(t.root, &err), "sys/kernel/debug/tracing");
+	make_path(&t, "sys/kernel/tracing/events/kvm/");
+	assert_string_equal(kvm_tracefs(t.root, &err), "sys/kernel/tracing");
+	free_tree(&t);
+}
+
+static void no_kvm_module(void **state)
+{
+	struct tree t;
+
+	(void)state;
+	make_tree(&t);
+	make_path(&t, "sys/kernel/tracing/events/sched/");
+	says(&t, &all_rights, 0, "no KVM", "modprobe kvm-intel");
+	free_tree(&t);
+}
+
+static void lockdown(void **state)
+{
+	struct kvm_reason out;
+	struct tree t;
+
+	(void)state;
+	make_tree(&t);
+	make_path(&t, "sys/kernel/tracing/events/kvm/");
+	put_file(&t, "sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	says(&t, &all_rights, -EPERM, "confidentiality", "lockdown=integrity");
+	put_file(&t, "sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	assert_false(kvm_why_not(t.root, &all_rights, 0, &out));
+	free_tree(&t);
+}
+
+static void rights_and_limits(void **state)
+{
+	struct kvm_reason out;
+	struct tree t;
+
+	(void)state;
+	make_tree(&t);
+	make_path(&t, "sys/kernel/tracing/events/kvm/");
+	assert_false(kvm_why_not(t.root, &all_rights, 0, &out));
+	put_file(&t, "proc/sys/kernel/perf_event_paranoid", "3\n");
+	says(&t, &none, 0, "perf_event_paranoid is 3", "CAP_PERFMON");
+	says(&t, &none, -EACCES, "Permission denied", "sudo kvmtop");
+	put_file(&t, "proc/sys/kernel/perf_event_paranoid", "-1\n");
+	assert_false(kvm_why_not(t.root, &none, 0, &out));
+	says(&t, &all_rights, -EPERM, "container", "seccomp");
+	says(&t, &none, -EMFILE, "the limit is 1024", "ulimit -n");
+	says(&t, &none, -ENOBUFS, "RLIMIT_MEMLOCK is 8192 KiB", "CAP_IPC_LOCK");
+	says(&t, &all_rights, -ENOSYS, "CONFIG_PERF_EVENTS", "");
+	free_tree(&t);
+}
+
+static void smaller_rings_and_few_descriptors(void **state)
+{
+	struct kvm_reason out;
+	struct tree t;
+
+	(void)state;
+	make_tree(&t);
+	assert_false(kvm_why_partial(t.root, &all_rights, 64, RING_MAX, 960, &out));
+	assert_true(kvm_why_partial(t.root, &none, 128, RING_MIN, 1920, &out));
+	assert_non_null(strstr(out.why, "1920 file descriptors, the limit is 1024"));
+	assert_true(kvm_why_partial(t.root, &none, 64, RING_MAX, 10, &out));
+	assert_non_null(strstr(out.why, "1024 KiB may not be locked"));
+	assert_false(kvm_why_partial(t.root, &none, 8, RING_MAX, 10, &out));
+	put_file(&t, "proc/sys/kernel/perf_event_mlock_kb", "516\n");
+	assert_false(kvm_why_partial(t.root, &none, 15, RING_MAX, 10, &out));
+	assert_true(kvm_why_partial(t.root, &none, 64, RING_MAX, 10, &out));
+	free_tree(&t);
+}
+
+static void formats_of_a_tree(void **state)
+{
+	static const char *const events[] = {"kvm_exit", "kvm_userspace_exit", "kvm_pio"};
+	struct kvm_format *f = kvm_format_new();
+	struct kvm_names *n = kvm_names_new();
+	char text[16384], path[128];
+	struct tree t;
+
+	(void)state;
+	make_tree(&t);
+	assert_int_equal(kvm_load_formats(t.root, "sys/kernel/tracing", f, n), -ENOENT);
+	for (size_t i = 0; i < 3; i++) {
+		FILE *file;
+		size_t len;
+
+		snprintf(path, sizeof(path), "tests/data/format/6.18-pvm/%s", events[i]);
+		file = fopen(path, "r");
+		assert_non_null(file);
+		len = fread(text, 1, sizeof(text) - 1, file);
+		fclose(file);
+		text[len] = '\0';
+		snprintf(path, sizeof(path), "sys/kernel/tracing/events/kvm/%s/format", events[i]);
+		put_file(&t, path, text);
+	}
+	put_file(&t, "sys/kernel/tracing/events/kvm/kvm_msr/format", "nonsense\n");
+	assert_int_equal(kvm_load_formats(t.root, "sys/kernel/tracing", f, n), 3);
+	assert_string_equal(
+		kvm_names_key(n, KIND_VMEXIT, ISA_VMX, 85, DIR_NONE, text, sizeof(text)),
+		"MSR_WRITE_IMM");
+	kvm_names_free(n);
+	kvm_format_free(f);
+	free_tree(&t);
+}
+
+static void cpu_lists(void **state)
+{
+	static const struct {
+		const char *text;
+		int n, last;
+	} good[] = {{"0\n", 1, 0}, {"0-3,8\n", 5, 8}, {"1,3-5", 4, 5}, {"0-639\n", 640, 639}};
+	static const char *const bad[] = {"",	 "\n",	 "3-1",	       "1,1",	  "a",
+					  "1-",	 "-1",	 "1;2",	       "0-99999", "5,3",
+					  "0x1", "1,,2", "4294967296", "0-1000"};
+	int cpu[700];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		int n = kvm_parse_cpus(good[i].text, cpu, 700);
+
+		assert_int_equal(n, good[i].n);
+		assert_int_equal(cpu[n - 1], good[i].last);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(kvm_parse_cpus(bad[i], cpu, 700), -EINVAL);
+}
+
+/* ---- the collector over a tree that is no live host ---- */
+
+static int said_state;
+static unsigned said_kinds;
+
+static void note_source(void *ctx, const char *name, int st, const char *why, const char *mend)
+{
+	(void)ctx;
+	(void)mend;
+	assert_string_equal(name, "kvm_events");
+	assert_non_null(strstr(why, "fixture"));
+	said_state = st;
+}
+
+static void note_kinds(void *ctx, unsigned kinds, bool entry_exit, int64_t time)
+{
+	(void)ctx;
+	(void)entry_exit;
+	(void)time;
+	said_kinds = kinds;
+}
+
+static void a_fixture_has_no_events(void **state)
+{
+	const struct sink sink = {.source = note_source, .kinds = note_kinds};
+	const struct collector_config config = {.delay_s = 1};
+	struct collector_env env = {.sink = &sink, .config = &config};
+	struct probes p = {0};
+	struct tree t;
+	void *st;
+
+	(void)state;
+	make_tree(&t);
+	env.root = t.root;
+	collector_kvm_events.probe(&env, &p);
+	assert_int_equal(p.n, 1);
+	assert_int_equal(p.p[0].state, SOURCE_OFF);
+	assert_non_null(strstr(p.p[0].why, "fixture"));
+	said_kinds = ~0u;
+	assert_int_equal(collector_kvm_events.open(&env, &st), 0);
+	assert_int_equal(said_state, SOURCE_OFF);
+	assert_int_equal(said_kinds, 0);
+	assert_true(collector_kvm_events.fd(st) >= 0);
+	assert_int_equal(collector_kvm_events.tick(st, 1000, 500), 0);
+	assert_int_equal(collector_kvm_events.ready(st, 2000), 0);
+	collector_kvm_events.close(st);
+	collector_kvm_events.close(NULL);
+	free_tree(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_tracefs),
+		cmocka_unit_test(no_kvm_module),
+		cmocka_unit_test(lockdown),
+		cmocka_unit_test(rights_and_limits),
+		cmocka_unit_test(smaller_rings_and_few_descriptors),
+		cmocka_unit_test(formats_of_a_tree),
+		cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(a_fixture_has_no_events),
+	};
+
+	return cmocka_run_group_tests_name("kvm_access", tests, NULL, NULL);
+}
