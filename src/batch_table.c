@@ -32,7 +32,7 @@ const struct batch_table batch_tables[] = {
 	 "vm,kind,key," EXIT_TEXT},
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},
 	{"pcpu", "the host's CPUs", TABLE_CPU, TABLE_CPU, false, false,
-	 "cpu,online,node,core,package,sibling,guest_pct,usr_pct,sys_pct,irq_pct,st_pct,idle_pct,wait_pct,nvcpu,npinned,vcpus"},
+	 "cpu,online,numa_node,core,package,sibling,guest_pct,usr_pct,sys_pct,irq_pct,st_pct,idle_pct,wait_pct,nvcpu,npinned,vcpus"},
 	{"thread", "the other threads of VMMs and their kernel helpers", TABLE_THREAD, TABLE_THREAD, false, false,
 	 "vm,tid,comm,role,state,cpu,cpu_pct,usr_pct,sys_pct,wait_pct,csw_per_s"},
 	{"task", "the busiest tasks that belong to no VM", TABLE_TASK, TABLE_TASK, false, false,

@@ -39,6 +39,7 @@ enum field_flag {
 	FIELD_SORT_UP = 2, /* sorts ascending first (names, numbers) */
 	FIELD_UNTRUSTED = 4, /* text that a guest or VMM chose */
 	FIELD_JSON_ONLY = 8,
+	FIELD_PROSE = 16, /* words for people: the text format joins them by _ */
 };
 
 /* What a getter returns: text for UNIT_TEXT, else v. mark: 0, 'q' (own quota), '~' guessed, '!' …

@@ -54,7 +54,7 @@ static const struct field host_fields[] = {
 	{"other_cpu_pct", "%OTHER", "CPU time of everything that is no VM, in percent of one CPU", UNIT_PCT, 6, 0, 0, 0,
 	 host_other},
 	{"other_sys_pct", "%OTHERSYS", "its part in the kernel", UNIT_PCT, 9, 0, 0, 0, host_other_sys},
-	{"other_why", "OTHER", "the busiest task of it", UNIT_TEXT, 16, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0,
+	{"other_why", "OTHER", "the busiest task of it", UNIT_TEXT, 16, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0,
 	 host_other_why},
 	{"self_cpu_pct", "%SELF", "kvmtop's own CPU time, of all CPUs", UNIT_PCT, 5, 0, 0, 0, host_self},
 	{"self_guest_pct", "%SELFGUEST", "what its open events are estimated to cost the guests, of all CPUs", UNIT_PCT,
@@ -101,7 +101,7 @@ static struct cell cpu_online(const struct snapshot *s, const void *row, bool to
 static const struct field cpu_fields[] = {
 	{"cpu", "CPU", "number of the pCPU", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, cpu_cpu},
 	{"online", "STATE", "online or offline", UNIT_TEXT, 7, FIELD_SORT_UP, 0, 0, cpu_online},
-	{"node", "NODE", "its NUMA node", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, cpu_node},
+	{"numa_node", "NODE", "its NUMA node", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, cpu_node},
 	{"core", "CORE", "its core", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, cpu_core},
 	{"package", "PKG", "its socket", UNIT_NUMBER, 3, FIELD_SORT_UP, 0, 0, cpu_package},
 	{"sibling", "SMT", "the other thread of its core", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, cpu_sibling},
@@ -116,7 +116,7 @@ static const struct field cpu_fields[] = {
 	 UNIT_PCT, 6, 0, 50, 100, cpu_wait},
 	{"nvcpu", "vCPU", "vCPUs that ran here last", UNIT_NUMBER, 4, 0, 0, 0, cpu_nvcpu},
 	{"npinned", "PINNED", "vCPUs that may run here only", UNIT_NUMBER, 6, 0, 2, 0, cpu_npinned},
-	{"vcpus", "vCPUS", "which vCPUs ran here last: VM/vCPU", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0,
+	{"vcpus", "vCPUS", "which vCPUs ran here last: VM/vCPU", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0,
 	 cpu_vcpus},
 };
 
@@ -257,8 +257,8 @@ static const struct field finding_fields[] = {
 	{"value", "VALUE", "the figure", UNIT_RATIO, 8, 0, 0, 0, finding_value},
 	{"threshold", "THRESHOLD", "what it is held against", UNIT_RATIO, 9, 0, 0, 0, finding_threshold},
 	{"for_ns", "FOR", "how long the rule has held", UNIT_NS, 6, 0, 0, 0, finding_for},
-	{"text", "FINDING", "the finding in words", UNIT_TEXT, 60, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, finding_text},
-	{"next", "NEXT", "what to look at next", UNIT_TEXT, 40, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, finding_next},
+	{"text", "FINDING", "the finding in words", UNIT_TEXT, 60, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, finding_text},
+	{"next", "NEXT", "what to look at next", UNIT_TEXT, 40, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, finding_next},
 };
 /* clang-format on */
 

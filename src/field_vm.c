@@ -101,9 +101,9 @@ GETTERS(vcpu, struct snap_vcpu)
 	{"p50_ns", "p50", H_P50, UNIT_NS, 6, 0, 0, 0, p##_p50},		\
 	{"p99_ns", "p99", H_P99, UNIT_NS, 6, 0, 0, 0, p##_p99},		\
 	{"max_ns", "MAX", H_MAX, UNIT_NS, 6, 0, 0, 0, p##_max},		\
-	{"top_exit", "TOP EXIT", H_TOP, UNIT_TEXT, 18, FIELD_SORT_UP, 0, 0, p##_top}, \
+	{"top_exit", "TOP EXIT", H_TOP, UNIT_TEXT, 18, FIELD_SORT_UP | FIELD_PROSE, 0, 0, p##_top}, \
 	{"top_exit_pct", "%TOP", H_TOP_PCT, UNIT_PCT, 5, 0, 0, 0, p##_top_pct}, \
-	{"open_exit", "IN EXIT", H_OPEN, UNIT_TEXT, 16, FIELD_SORT_UP, 0, 0, p##_open}, \
+	{"open_exit", "IN EXIT", H_OPEN, UNIT_TEXT, 16, FIELD_SORT_UP | FIELD_PROSE, 0, 0, p##_open}, \
 	{"open_ns", "OPEN", H_OPEN_NS, UNIT_NS, 6, 0, 1e9, 5e9, p##_open_ns}, \
 	{"lost", "LOST", H_LOST, UNIT_COUNT, 6, 0, 1, 1, p##_lost},	\
 	{"quality", "QUALITY", H_QUALITY, UNIT_TEXT, 11, FIELD_SORT_UP, 0, 0, p##_quality}
@@ -173,7 +173,7 @@ static const struct field vm_fields[] = {
 	{"quota_pct", "QUOTA", "its tightest CPU quota in percent of one CPU: 100 x quota / period", UNIT_PCT, 6, 0,
 	 0, 0, vm_quota},
 	{"why", "WHY", "the largest of steal, quota, exits and symbol against its threshold; empty: none is over it",
-	 UNIT_TEXT, 14, FIELD_SORT_UP, 0, 0, vm_why},
+	 UNIT_TEXT, 14, FIELD_SORT_UP | FIELD_PROSE, 0, 0, vm_why},
 	EXIT_FIELDS(vm,
 		    "100 x time from exit to entry, idle exits left out / (interval x vCPUs); it contains time off the CPU and may overlap %STEAL"),
 	{"cgroup", "CGROUP", "its control group", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_cgroup},
@@ -234,7 +234,7 @@ static const struct field vcpu_fields[] = {
 	 1, FIELD_SORT_UP, 0, 0, vcpu_state},
 	{"cpu", "CPU", "the pCPU that it ran on last", UNIT_NUMBER, 3, FIELD_SORT_UP, 0, 0, vcpu_cpu_now},
 	{"pin", "PIN", "the pCPUs that it may run on", UNIT_TEXT, 6, FIELD_SORT_UP, 0, 0, vcpu_pin},
-	{"node", "NODE", "its NUMA node; 1!0: it runs on node 1, most of its memory is on node 0", UNIT_TEXT, 4,
+	{"numa_node", "NODE", "its NUMA node; 1!0: it runs on node 1, most of its memory is on node 0", UNIT_TEXT, 4,
 	 FIELD_SORT_UP, 0, 0, vcpu_node},
 	USE_FIELDS(vcpu, "CPU time of its thread, in percent of one CPU: 100 x run time / interval",
 		   "time it was ready to run and did not: 100 x run delay (with the wait in progress) / interval; q: at least half of it is its own CPU quota"),

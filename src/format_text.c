@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Text: the host screen's rows without escape codes. A cell has no blanks, so that awk and cut
+ * can read it; lines with # are for people.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format.h"
+#include "text.h"
+
+struct format_state {
+	const struct format_job *job;
+	struct batch_columns columns;
+	struct batch_rows rows;
+};
+
+static void text_close(struct format_state *f)
+{
+	if (!f)
+		return;
+	batch_columns_free(&f->columns);
+	batch_rows_free(&f->rows);
+	free(f);
+}
+
+static int text_open(const struct format_job *j, struct format_state **out, char *err, size_t size)
+{
+	struct format_state *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return -ENOMEM;
+	f->job = j;
+	rc = batch_columns_make(j->query.table, j->fields ? j->fields : j->query.table->text_fields,
+				&f->columns, err, size);
+	if (rc) {
+		text_close(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+static void put_share(struct out *o, const char *name, struct value v)
+{
+	char buf[24];
+
+	fmt_pct(buf, sizeof(buf), v, 6);
+	out_printf(o, " %s %s", name, buf);
+}
+
+/* The screen's first lines: the host, and what is remarkable. */
+static void put_host(struct out *o, const struct snapshot *s)
+{
+	const struct snap_host *h = &s->host;
+	char time[40];
+
+	format_time(time, sizeof(time), s->wall);
+	out_printf(o, "# %s ", time);
+	format_escaped(o, text_escape_word, h->node ? h->node : "");
+	out_printf(o, " %.3fs %u CPU %u VM %u vCPU", (double)s->dt / 1e9, h->ncpu, h->nvm,
+		   h->nvcpu);
+	put_share(o, "usr", h->usr);
+	put_share(o, "sys", h->sys);
+	put_share(o, "irq", h->irq);
+	put_share(o, "wa", h->wa);
+	put_share(o, "st", h->st);
+	put_share(o, "guest", h->guest);
+	put_share(o, "idle", h->idle);
+	put_share(o, "steal", h->steal);
+	out_printf(o, " lost %llu\n", (unsigned long long)h->lost);
+	for (size_t i = 0; i < s->nfindings; i++) {
+		out_text(o, "# ! ");
+		format_escaped(o, text_escape, s->findings[i].text);
+		out_text(o, "\n");
+	}
+}
+
+/* A column is as wide as its field, and at least as its title. */
+static int width_of(const struct batch_column *c)
+{
+	int title = (int)strlen(c->f->title);
+
+	return c->f->width > title ? c->f->width : title;
+}
+
+static void pad(struct out *o, const struct batch_column *c, const char *text, bool last)
+{
+	int room = width_of(c) - (int)utf8_width(text);
+
+	if (room < 0)
+		room = 0;
+	if (c->f->unit == UNIT_TEXT) {
+		out_text(o, text);
+		if (!last)
+			out_printf(o, "%*s", room, "");
+	} else {
+		out_printf(o, "%*s", room, "");
+		out_text(o, text);
+	}
+}
+
+static void blanks_to(char *text, char c)
+{
+	for (; *text; text++)
+		if (*text == ' ')
+			*text = c;
+}
+
+static void put_head(const struct format_state *f, struct out *o)
+{
+	char title[32];
+
+	out_text(o, "TIME    ");
+	for (size_t i = 0; i < f->columns.n; i++) {
+		snprintf(title, sizeof(title), "%s", f->columns.col[i].f->title);
+		blanks_to(title, '_');
+		out_text(o, " ");
+		pad(o, &f->columns.col[i], title, i + 1 == f->columns.n);
+	}
+	out_text(o, "\n");
+}
+
+/* Prose reads better with _ than with \x20; in a name each byte counts. */
+static void put_word(const struct format_state *f, struct out *o, size_t i, const char *text)
+{
+	const struct batch_column *c = &f->columns.col[i];
+	size_t (*escape)(char *, size_t, const char *) =
+		c->f->flags & FIELD_PROSE ? text_escape : text_escape_word;
+	size_t need;
+	char *buf;
+
+	if (!text || !*text)
+		text = "-";
+	need = escape(NULL, 0, text) + 1;
+	buf = malloc(need);
+	if (!buf) {
+		out_text(o, "-");
+		return;
+	}
+	escape(buf, need, text);
+	blanks_to(buf, '_');
+	pad(o, c, buf, i + 1 == f->columns.n);
+	free(buf);
+}
+
+static void put_figure(const struct format_state *f, struct out *o, size_t i,
+		       const struct cell *cell)
+{
+	const struct batch_column *c = &f->columns.col[i];
+	enum field_unit unit = c->f->unit;
+	char figure[48], all[64];
+	char mark = cell->mark;
+
+	if (!value_has(cell->v))
+		snprintf(figure, sizeof(figure), "%s", cell->v.state == VALUE_NA ? "n/a" : "-");
+	else if (unit == UNIT_NS)
+		fmt_ns(figure, sizeof(figure), cell->v, 8);
+	else if (format_is_whole(unit))
+		snprintf(figure, sizeof(figure), "%.0f", cell->v.v);
+	else
+		snprintf(figure, sizeof(figure), "%.*f", unit == UNIT_RATIO ? 2 : 1, cell->v.v);
+	if (!mark && c->f->warn > 0 && value_has(cell->v) && cell->v.v >= c->f->warn)
+		mark = '!';
+	snprintf(all, sizeof(all), "%s%s%.1s",
+		 cell->v.state == VALUE_PARTIAL && unit != UNIT_NS ? "~" : "", figure,
+		 mark && value_has(cell->v) ? (const char[]){mark, '\0'} : "");
+	pad(o, c, all, i + 1 == f->columns.n);
+}
+
+static int text_record(struct format_state *f, struct out *o, const struct snapshot *s)
+{
+	const struct batch_query *q = &f->job->query;
+	int rc = batch_rows_collect(q, s, &f->rows);
+	char time[16] = "";
+	struct tm tm;
+
+	if (rc || (q->when && !f->rows.n))
+		return rc;
+	put_host(o, s);
+	put_head(f, o);
+	if (localtime_r(&s->wall.tv_sec, &tm))
+		strftime(time, sizeof(time), "%H:%M:%S", &tm);
+	for (size_t i = 0; i < f->rows.n; i++) {
+		out_text(o, time);
+		for (size_t k = 0; k < f->columns.n; k++) {
+			const struct batch_column *c = &f->columns.col[k];
+			struct cell cell = batch_cell(s, &f->rows.row[i], c, q->total);
+
+			out_text(o, " ");
+			if (c->f->unit == UNIT_TEXT)
+				put_word(f, o, k, cell.text);
+			else
+				put_figure(f, o, k, &cell);
+		}
+		out_text(o, "\n");
+	}
+	return 0;
+}
+
+const struct format format_text = {
+	.name = "text",
+	.default_table = "vm",
+	.open = text_open,
+	.record = text_record,
+	.close = text_close,
+};
