@@ -7,5 +7,9 @@
 
 const struct command commands[] = {
 	{NULL, "live, full screen", FOR_LIVE, cmd_live},
+	{NULL, "the figures as text, CSV or JSON lines on standard output", FOR_BATCH, cmd_batch},
+	{"doctor",
+	 "each source of figures: works, or exactly why not and the command that mends it",
+	 FOR_DOCTOR, cmd_doctor},
 	{NULL, NULL, 0, NULL},
 };

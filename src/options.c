@@ -356,7 +356,7 @@ const struct option_row option_rows[] = {
 	{OPT_EVENT, "event", "KIND,KIND", "which KVM events: vmexit, mmio, ioport, msr, hypercall, userexit, halt or all (vmexit)",
 	 "vmexit mmio ioport msr hypercall userexit halt all", EVERY, false, parse_event},
 	{OPT_TOTALS, "totals", NULL, "counts and times of exits since the start, not of the interval", NULL,
-	 FOR_BATCH | FOR_DEMO, false, parse_totals},
+	 EVERY, false, parse_totals},
 	{OPT_WHEN, "when", "EXPR", "only rows for which this holds: 'steal_max_pct>20 and exit_pct>5 for 3'; exit status 3 when there was one",
 	 NULL, FOR_BATCH | FOR_DEMO, false, parse_when},
 	{OPT_MAX_OVERHEAD, "max-overhead", "PCT", "give up events that would cost more of the host than this; 0: never (2)",
