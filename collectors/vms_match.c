@@ -130,6 +130,17 @@ void vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 	}
 }
 
+/* A number for a thread that has none in its name: the first that no thread holds. */
+static int free_number(const struct inv_vm *vm)
+{
+	const struct inv_vcpu *v;
+	int id = 0;
+
+	while ((v = inventory_vcpu(vm, id)) && !is_open(v))
+		id++;
+	return id;
+}
+
 void vms_guess_vcpus(struct vms *s, struct vmm *m, struct inv_vm *vm)
 {
 	struct candidates l = collect(s, vm, true);
@@ -144,7 +155,8 @@ void vms_guess_vcpus(struct vms *s, struct vmm *m, struct inv_vm *vm)
 
 		if (l.c[i].t->nvcpus)
 			continue;
-		v = inventory_add_vcpu(s->inv, vm, l.c[i].index >= 0 ? l.c[i].index : (int)i);
+		v = inventory_add_vcpu(s->inv, vm,
+				       l.c[i].index >= 0 ? l.c[i].index : free_number(vm));
 		if (!v)
 			continue;
 		v->flags |= INV_GUESSED;

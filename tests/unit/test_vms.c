@@ -613,6 +613,38 @@ static void guessed_without_rights(void **state)
 	}
 }
 
+/* Without names too; a vCPU that was idle at first is found when it has run. */
+static void guessed_by_guest_time(void **state)
+{
+	struct host *h = *state;
+	bool root = !geteuid();
+	char path[128];
+
+	process(h, 2800, "myvmm", 5000, 9, "myvmm", "/");
+	thread_of(h, 2800, 2801, "myvmm", 5001, 0);
+	thread_of(h, 2800, 2802, "myvmm", 5001, 4);
+	snprintf(path, sizeof(path), "%s/proc/2800/fd", h->dir);
+	assert_int_equal(chmod(path, 0), 0);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
+	start(h, NULL);
+	assert_int_equal(only_vm(h)->nvcpu, 1);
+	assert_int_equal(only_vm(h)->vcpu[0]->thread->tid, 2802);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+	thread_of(h, 2800, 2801, "myvmm", 5001, 2);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(only_vm(h)->nvcpu, 2);
+	assert_int_equal(only_vm(h)->vcpu[0]->thread->tid, 2802);
+	assert_int_equal(only_vm(h)->vcpu[1]->thread->tid, 2801);
+	assert_int_equal(chmod(path, 0755), 0);
+}
+
 static void an_event_of_an_unknown_thread(void **state)
 {
 	struct host *h = *state;
@@ -781,6 +813,7 @@ int main(void)
 		WITH(a_pid_is_used_again),
 		WITH(a_vm_ends_in_the_middle_of_a_look),
 		WITH(guessed_without_rights),
+		WITH(guessed_by_guest_time),
 		WITH(an_event_of_an_unknown_thread),
 		WITH(an_event_beside_another_new_vm),
 		WITH(a_vm_in_an_old_process),
