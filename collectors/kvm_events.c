@@ -2,8 +2,8 @@
 /*
  * The kvm tracepoints: from the rings to samples.
  *
- * Events are open only while somebody needs them. Where a KVM fires no kvm_entry and
- * kvm_exit the others are opened in their place, so that such a host is not a blank.
+ * Events are open only while somebody needs them. That a KVM fires no kvm_entry and
+ * kvm_exit shows when other kinds come without them; then it is said.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "inventory.h"
 #include "kvm_access.h"
 #include "kvm_events.h"
 #include "kvm_format.h"
@@ -27,11 +26,6 @@
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
 #define OTHERS_ENOUGH 16 /* events of other kinds without an exit: there are no exits */
-/* What stands in for exits that do not come: what every exit to the VMM or to KVM's own
- * devices shows as. */
-#define FALLBACK                                                                                   \
-	(KIND_BIT(KIND_USEREXIT) | KIND_BIT(KIND_IOPORT) | KIND_BIT(KIND_MMIO) | KIND_BIT(KIND_MSR))
-
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
 
 struct kvm_events {
@@ -49,7 +43,6 @@ struct kvm_events {
 	int64_t used[KIND_NR]; /* when it was wanted last */
 	int64_t since[EV_NR]; /* this type is complete from here on */
 	bool seen_exits, no_exits; /* kvm_entry or kvm_exit fired; known that they never do */
-	uint64_t others; /* events of other kinds while none of those was seen */
 	uint64_t exits_before; /* n_exits at the last tick */
 	uint64_t n_exits, n_all; /* decoded so far */
 	uint64_t undecoded;
@@ -89,7 +82,7 @@ static void say_source(struct kvm_events *st, int state, const char *why, const 
 
 static void say_kinds(struct kvm_events *st, int64_t now)
 {
-	st->env.sink->kinds(st->env.sink->ctx, st->open, !st->no_exits, now);
+	st->env.sink->kinds(st->env.sink->ctx, st->open, st->open & KIND_BIT(KIND_VMEXIT), now);
 }
 
 /* Says what is not as it should be, or that all is well. */
@@ -151,20 +144,6 @@ static int open_kind(struct kvm_events *st, enum kvm_kind kind)
 	return 0;
 }
 
-/*
- * Exits that have not been seen for a whole interval although there are guests may be exits
- * that this KVM does not tell: the other kinds are opened to find out.
- */
-static unsigned effective(const struct kvm_events *st)
-{
-	bool look = !st->seen_exits && st->last_tick && st->open & KIND_BIT(KIND_VMEXIT) &&
-		    st->env.inv && inventory_nvcpu(st->env.inv);
-
-	if (!(st->wanted & KIND_BIT(KIND_VMEXIT)))
-		return st->wanted;
-	return st->wanted | (st->no_exits || look ? FALLBACK : 0);
-}
-
 static int try_kind(struct kvm_events *st, enum kvm_kind kind)
 {
 	int rc = open_kind(st, kind);
@@ -184,7 +163,7 @@ static int try_kind(struct kvm_events *st, enum kvm_kind kind)
  */
 static int follow_demand(struct kvm_events *st, int64_t now, bool again)
 {
-	unsigned want = effective(st), open = st->open, refused = st->refused;
+	unsigned want = st->wanted, open = st->open, refused = st->refused;
 	unsigned skip = st->absent | (again ? 0 : st->refused);
 	int err = 0;
 
@@ -416,7 +395,7 @@ static void count_losses(struct kvm_events *st)
 
 /* ---- is there a kvm_exit at all? ---- */
 
-static void look_for_exits(struct kvm_events *st, int64_t now)
+static void look_for_exits(struct kvm_events *st)
 {
 	bool before = st->no_exits;
 
@@ -429,10 +408,8 @@ static void look_for_exits(struct kvm_events *st, int64_t now)
 		st->no_exits = true;
 	}
 	st->exits_before = st->n_exits;
-	if (st->no_exits != before) {
-		say_kinds(st, now);
+	if (st->no_exits != before)
 		say_state(st);
-	}
 }
 
 /* ---- the vtable ---- */
@@ -467,7 +444,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 	}
 	rc = drain(st, now, watermark);
 	count_losses(st);
-	look_for_exits(st, now);
+	look_for_exits(st);
 	again = now >= st->retry_at;
 	if (again)
 		st->retry_at = now + RETRY;

@@ -184,7 +184,11 @@ struct sink {
 	void (*aggregates)(void *ctx, const struct aggregate *a, size_t n);
 	void (*loss)(void *ctx, const struct loss *l);
 	void (*loss_count)(void *ctx, const struct loss_count *c);
-	/* Which kinds are being collected from now on (KIND_BIT); opened or closed. */
+	/*
+	 * Which kinds are being collected from now on (KIND_BIT); opened or closed. entry_exit:
+	 * kvm_entry and kvm_exit are open (whether this KVM fires any shows in the samples).
+	 * Samples of a kind that are older than its opening are not handed over.
+	 */
 	void (*kinds)(void *ctx, unsigned open_kinds, bool entry_exit, int64_t time);
 	void (*thread)(void *ctx, const struct thread_reading *r);
 	void (*place)(void *ctx, const struct place_reading *r);
