@@ -36,6 +36,12 @@ static bool any_events(const struct inv_vm *vm)
 
 	if (s && model_exit_rows(&s->ex.set))
 		return true;
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+		if (v && v->ex.touched)
+			return true;
+	}
 	for (struct inv_thread *t = vm->threads; t; t = t->next) {
 		const struct model_thread *th = thread_state(t);
 
@@ -50,7 +56,7 @@ static bool vm_shown(const struct inv_vm *vm)
 {
 	unsigned merged = INV_PROVISIONAL | INV_GONE;
 
-	return (vm->flags & merged) != merged || vm->nvcpu || any_events(vm);
+	return (vm->flags & merged) != merged || any_events(vm);
 }
 
 /* ---- use ---- */
