@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "page.h"
 #include "text.h"
 
 extern const struct pane pane_vcpus, pane_exits, pane_access, pane_steal, pane_cpus, pane_threads;
@@ -41,9 +42,18 @@ const void *pane_selected(const struct pane_ctx *c)
 
 void pane_draw_note(const struct area *a, enum role role, const char *text)
 {
-	int w = (int)utf8_width(text), y = a->h / 3;
+	int w = (int)utf8_width(text), top = a->h / 3;
+	struct page p = {.width = a->w};
+	struct area below = area_sub(a, top, 0, a->h - top, a->w);
+	int first = 0;
 
-	area_text(a, y, w < a->w ? (a->w - w) / 2 : 1, role, text);
+	if (w + 2 <= a->w) {
+		area_text(a, top, (a->w - w) / 2, role, text);
+		return;
+	}
+	page_add(&p, role, NULL, role, text);
+	page_draw(&p, &below, &first);
+	page_free(&p);
 }
 
 bool pane_source_missing(const struct snapshot *s, const char *name, char *out, size_t size)

@@ -159,6 +159,9 @@ static struct style style_rgb(const struct look *l, enum theme_ground ground, un
 	};
 
 	add_attrs(&s, l->attr);
+	/* A role with a bar of its own keeps it: its text was chosen for that. */
+	if (s.bg != COLOR_NONE)
+		attr &= CELL_MATCH;
 	if (attr & CELL_SELECTED) {
 		s.bg = dark ? SELECT_DARK : SELECT_LIGHT;
 		if (s.fg == COLOR_NONE || l->letter == 'd')

@@ -155,8 +155,11 @@ static int draw_share(const struct area *a, int x, const struct share *s)
 			 value_has(s->v) ? theme_level(s->v.v, s->warn, s->alarm) : ROLE_DIM, buf);
 }
 
-/* Sums to 100: usr without guest time; then the figures that overlap it. */
-static void draw_host_line(struct ui *ui, const struct area *a)
+/*
+ * Sums to 100: usr without guest time; then the figures that overlap it. True where the first
+ * two of those, steal and lost, found room.
+ */
+static bool host_line(struct ui *ui, const struct area *a, bool bar)
 {
 	const struct snap_host *h = &ui->shown->host;
 	const struct share part[] = {
@@ -171,15 +174,30 @@ static void draw_host_line(struct ui *ui, const struct area *a)
 		{" exit", h->exit_pct, 20, 50, 0},
 		{" load", h->load1, 0, 0, 0},
 	};
-	int x = 0;
+	int x = 0, placed = 0;
 
 	/* Below 80 columns the shares that are seldom more than nothing give way. */
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
 		if (a->w >= 72 || i == 1 || i == 5 || (i == 6 && a->w >= 50))
 			x = draw_share(a, x, &part[i]);
-	x = area_text(a, 1, x, ROLE_FRAME, " |");
-	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++)
-		x = draw_share(a, x, &after[i]);
+	if (bar)
+		x = area_text(a, 1, x, ROLE_FRAME, " |");
+	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		int to = draw_share(a, x, &after[i]);
+
+		placed += to > x;
+		x = to;
+	}
+	return placed >= 2;
+}
+
+static void draw_host_line(struct ui *ui, const struct area *a)
+{
+	struct area nothing = *a;
+
+	/* Tried without drawing: where steal and lost find no room the bar goes. */
+	nothing.h = 0;
+	host_line(ui, a, host_line(ui, &nothing, true));
 }
 
 static bool missing_text(const struct ui *ui, char *out, size_t size)
