@@ -53,8 +53,8 @@ static int act(const struct options *o)
 		break;
 	case ACTION_DUMP:
 		if (options_dump(o->arg, stdout) < 0) {
-			fputs("kvmtop: --dump-tables: options, commands, fields, tables or "
-			      "collectors\n",
+			fputs("kvmtop: --dump-tables: options, commands, fields, tables, "
+			      "collectors or keys\n",
 			      stderr);
 			return STATUS_USAGE;
 		}

@@ -7,6 +7,7 @@
 #include "batch_table.h"
 #include "collector.h"
 #include "commands.h"
+#include "keymap.h"
 #include "options.h"
 
 #define HELP_COLUMN 26
@@ -333,6 +334,16 @@ static void dump_options(FILE *to)
 	}
 }
 
+static void dump_keys(FILE *to)
+{
+	size_t n;
+	const struct key_row *rows = keymap_rows(&n);
+	char buf[80];
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(to, "%s\t%s\n", keymap_keys(&rows[i], buf, sizeof(buf)), rows[i].help);
+}
+
 int options_dump(const char *what, FILE *to)
 {
 	if (strcmp(what, "options") == 0) {
@@ -348,6 +359,8 @@ int options_dump(const char *what, FILE *to)
 	} else if (strcmp(what, "collectors") == 0) {
 		for (size_t i = 0; collectors[i]; i++)
 			fprintf(to, "%s\t%s\n", collectors[i]->name, collectors[i]->what);
+	} else if (strcmp(what, "keys") == 0) {
+		dump_keys(to);
 	} else {
 		return -EINVAL;
 	}

@@ -1,0 +1,65 @@
+# bash completion for kvmtop; made by: kvmtop --completion bash
+_kvmtop()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+	local words
+
+	case $prev in
+	--delay|-d)
+		words='0.1 0.5 1 2 5 10'
+		;;
+	--iterations|-n)
+		words=''
+		;;
+	--pid|-p)
+		words=''
+		words=$(cd /proc && printf '%s ' [0-9]*) ;;
+	--vm|-M)
+		words=''
+		;;
+	--vcpu)
+		words=''
+		;;
+	--sort|-s)
+		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality cgroup vm vcpu kvm_id tid comm state cpu pin numa_node help'
+		;;
+	--key|-k)
+		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality cgroup vm vcpu kvm_id tid comm state cpu pin numa_node help'
+		;;
+	--format)
+		words='text csv json'
+		;;
+	--table)
+		words='cpu host vm vcpu exit vcpu-exit pcpu thread task finding'
+		;;
+	--fields)
+		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality cgroup vm vcpu kvm_id tid comm state cpu pin numa_node help'
+		;;
+	--collectors)
+		words='vms sched host_cpu kvm_events'
+		;;
+	--event)
+		words='vmexit mmio ioport msr hypercall userexit halt all'
+		;;
+	--when)
+		words=''
+		;;
+	--max-overhead)
+		words='0 1 2 5 10'
+		;;
+	--color)
+		words='auto never always 8 256 truecolor'
+		;;
+	--root)
+		words=''
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
+	--completion)
+		words='bash zsh fish'
+		;;
+	*)
+		words='doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --color --root --completion --version --help ' ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+complete -F _kvmtop kvmtop
