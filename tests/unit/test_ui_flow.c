@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What keys do to the screen, seen on the screen: selection, levels, Esc, filter, search,
+ * pause and stepping back, requests to the caller, saving.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "history.h"
+#include "keymap.h"
+#include "surface.h"
+#include "text.h"
+#include "ui.h"
+/* The helper is part of each test program that needs it. */
+#include "made_snapshot.c"
+
+struct fixture {
+	struct ui *ui;
+	struct surface *s;
+	unsigned step;
+	struct made made;
+};
+
+static void next_snapshot(struct fixture *f)
+{
+	struct snapshot *s;
+
+	f->made.step = f->step++;
+	s = made_snapshot(&f->made);
+	assert_non_null(s);
+	ui_snapshot(f->ui, s);
+	snapshot_unref(s);
+	ui_draw(f->ui, f->s);
+}
+
+static int setup(void **state)
+{
+	const struct ui_config cfg = {.delay_s = 1, .utc = true, .can_demo = true};
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	f->ui = ui_new(&cfg);
+	f->s = surface_new(24, 80);
+	f->made.nvms = 8;
+	assert_non_null(f->ui);
+	assert_non_null(f->s);
+	next_snapshot(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	ui_free(f->ui);
+	surface_free(f->s);
+	free(f);
+	return 0;
+}
+
+static struct ui_request press(struct fixture *f, uint32_t key)
+{
+	struct ui_request r = ui_key(f->ui, key);
+
+	ui_draw(f->ui, f->s);
+	return r;
+}
+
+static void type(struct fixture *f, const char *keys)
+{
+	for (; *keys; keys++)
+		press(f, (unsigned char)*keys);
+}
+
+/* One line of the screen. Freed by the next call. */
+static const char *line(const struct fixture *f, int y)
+{
+	static char text[1024];
+	char *all = NULL, *at, *end;
+	size_t n;
+	FILE *m = open_memstream(&all, &n);
+
+	assert_non_null(m);
+	surface_dump(f->s, m);
+	fclose(m);
+	at = all;
+	while (y--)
+		at = strchr(at, '\n') + 1;
+	end = strchr(at, '\n');
+	snprintf(text, sizeof(text), "%.*s", (int)(end - at), at);
+	free(all);
+	return text;
+}
+
+static bool on_screen(const struct fixture *f, const char *text)
+{
+	for (int y = 0; y < f->s->rows; y++)
+		if (strstr(line(f, y), text))
+			return true;
+	return false;
+}
+
+/* The line of the selection bar. */
+static const char *selected(const struct fixture *f)
+{
+	for (int y = 0; y < f->s->rows; y++)
+		if (f->s->cell[y * f->s->cols + 1].attr & CELL_SELECTED)
+			return line(f, y);
+	return "";
+}
+
+static void selection_follows_its_vm(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_non_null(strstr(selected(f), "instance-0"));
+	type(f, "jj");
+	assert_non_null(strstr(selected(f), "vm-004"));
+	type(f, "I"); /* turned round: it stands elsewhere and is selected still */
+	assert_non_null(strstr(selected(f), "vm-004"));
+	next_snapshot(f);
+	assert_non_null(strstr(selected(f), "vm-004"));
+	/* Its VM ends: its neighbour is selected, nothing jumps to the top. */
+	f->made.nvms = 3;
+	next_snapshot(f);
+	assert_non_null(selected(f)[0] ? selected(f) : NULL);
+	assert_null(strstr(selected(f), "vm-004"));
+}
+
+static void enter_goes_down_and_esc_up(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "j\r");
+	assert_non_null(strstr(line(f, 0), "web01  4 vCPU"));
+	type(f, "jj\r");
+	assert_non_null(strstr(line(f, 0), "web01  vCPU 2"));
+	press(f, UK_ESC);
+	assert_non_null(strstr(line(f, 0), "web01  4 vCPU"));
+	press(f, UK_BACKSPACE);
+	assert_non_null(strstr(line(f, 0), "node17"));
+	/* At the top it does nothing; it never quits. */
+	assert_int_equal(press(f, UK_ESC).kind, UI_NONE);
+	assert_non_null(strstr(line(f, 0), "node17"));
+	assert_non_null(strstr(selected(f), "web01"));
+}
+
+static void a_vm_that_ended_says_so(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "j\r");
+	f->made.nvms = 1;
+	next_snapshot(f);
+	assert_true(on_screen(f, "this VM has ended"));
+	press(f, UK_ESC);
+	assert_true(on_screen(f, "instance-0"));
+}
+
+static void vcpus_of_the_whole_host(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "v");
+	assert_non_null(strstr(line(f, 3), "TID"));
+	type(f, "\r");
+	assert_non_null(strstr(line(f, 0), "instance-0000a1  vCPU 3"));
+	press(f, UK_ESC); /* back to where it came from */
+	assert_non_null(strstr(line(f, 0), "node17"));
+	assert_non_null(strstr(line(f, 3), "TID"));
+	type(f, "v");
+	assert_null(strstr(line(f, 3), "TID"));
+}
+
+static void filter_while_typing(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "fvm-00");
+	assert_true(on_screen(f, "vm-004"));
+	assert_false(on_screen(f, "web01  "));
+	press(f, UK_ESC); /* cancelled: as before */
+	assert_true(on_screen(f, "web01"));
+	type(f, "fweb\r");
+	assert_false(on_screen(f, "vm-004"));
+	press(f, UK_ESC); /* clears it */
+	assert_true(on_screen(f, "vm-004"));
+	type(f, "fnosuchvm\r");
+	assert_true(on_screen(f, "no row contains \"nosuchvm\""));
+	/* A PID filters as a whole number: 47 is not in 4711. */
+	press(f, UK_ESC);
+	type(f, "f4811\r");
+	assert_true(on_screen(f, "web01"));
+	press(f, UK_ESC);
+	type(f, "f481\r");
+	assert_false(on_screen(f, "web01  "));
+}
+
+static void search_goes_round(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "/vm-00\r");
+	assert_non_null(strstr(selected(f), "vm-004"));
+	type(f, "n");
+	assert_non_null(strstr(selected(f), "vm-005"));
+	type(f, "N");
+	assert_non_null(strstr(selected(f), "vm-004"));
+	type(f, "N");
+	assert_non_null(strstr(selected(f), "vm-007"));
+	type(f, "/zzz\rn");
+	assert_true(on_screen(f, "not found"));
+}
+
+static void sorting(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "g>"); /* MAX@v → EXIT/s */
+	assert_non_null(strstr(line(f, 3), "EXIT/s"));
+	type(f, "s");
+	assert_true(on_screen(f, "Sort by"));
+	press(f, UK_HOME);
+	type(f, "\r"); /* the first field: VM */
+	assert_non_null(strstr(line(f, 4), "build-agent"));
+	type(f, "I");
+	assert_non_null(strstr(line(f, 4), "web01"));
+	/* (other) stays below all of them. */
+	assert_non_null(strstr(line(f, 12), "(other)"));
+}
+
+static void chosen_columns(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "C");
+	press(f, UK_DOWN);
+	type(f, " "); /* vCPU off */
+	press(f, UK_DOWN);
+	type(f, "+"); /* %CPU to the right of %GUEST */
+	press(f, UK_ESC);
+	assert_null(strstr(line(f, 3), "vCPU"));
+	assert_true(strstr(line(f, 3), "%GUEST") < strstr(line(f, 3), "%CPU"));
+	type(f, "CR");
+	press(f, UK_ESC);
+	assert_non_null(strstr(line(f, 3), "vCPU"));
+}
+
+static void pause_and_steps(void **state)
+{
+	struct fixture *f = *state;
+
+	next_snapshot(f);
+	next_snapshot(f);
+	assert_non_null(strstr(line(f, 0), "14:22:05"));
+	type(f, " ");
+	next_snapshot(f);
+	assert_non_null(strstr(line(f, 0), "PAUSED 14:22:05 (-1 s)"));
+	type(f, ",,");
+	assert_non_null(strstr(line(f, 0), "PAUSED 14:22:03 (-3 s)"));
+	type(f, ",");
+	assert_true(on_screen(f, "the oldest interval in memory"));
+	type(f, "...");
+	assert_non_null(strstr(line(f, 0), "PAUSED 14:22:06 (-0 s)"));
+	type(f, " ");
+	assert_non_null(strstr(line(f, 0), " 14:22:06 "));
+	assert_null(strstr(line(f, 0), "PAUSED"));
+}
+
+static void requests(void **state)
+{
+	struct fixture *f = *state;
+	struct ui_request r;
+
+	assert_int_equal(press(f, 'r').kind, UI_RESET);
+	assert_int_equal(press(f, UK_CTRL('L')).kind, UI_REDRAW);
+	assert_int_equal(press(f, UK_CTRL('Z')).kind, UI_SUSPEND);
+	r = press(f, '+');
+	assert_int_equal(r.kind, UI_DELAY);
+	assert_true(r.delay_s == 2);
+	assert_true(press(f, '-').delay_s == 1);
+	assert_true(press(f, '-').delay_s == 0.5);
+	type(f, "d");
+	press(f, UK_CTRL('U'));
+	type(f, "0.05");
+	assert_int_equal(press(f, UK_ENTER).kind, UI_NONE);
+	assert_true(on_screen(f, "0.1 to 3600"));
+	type(f, "d");
+	press(f, UK_CTRL('U'));
+	type(f, "3");
+	r = press(f, UK_ENTER);
+	assert_true(r.kind == UI_DELAY && r.delay_s == 3);
+	/* Between two steps: the next one in that direction. */
+	assert_true(press(f, '-').delay_s == 2);
+	assert_int_equal(press(f, 'D').kind, UI_NONE); /* there are guests */
+	f->made.nvms = 0;
+	next_snapshot(f);
+	assert_int_equal(press(f, 'D').kind, UI_DEMO);
+	assert_int_equal(press(f, 'q').kind, UI_QUIT);
+	assert_int_equal(press(f, UK_F0 + 10).kind, UI_QUIT);
+}
+
+static void q_closes_help_and_menus(void **state)
+{
+	struct fixture *f = *state;
+
+	static const char *const open[] = {"?", "h", "i", "s", "C"};
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		type(f, open[i]);
+		assert_int_equal(press(f, 'q').kind, UI_NONE);
+		assert_non_null(strstr(line(f, 3), "MAX@v"));
+	}
+	/* In a prompt it is a letter. */
+	type(f, "fq");
+	assert_true(on_screen(f, "filter: q"));
+}
+
+static void demand_follows_what_is_visible(void **state)
+{
+	struct fixture *f = *state;
+	struct demand d;
+
+	ui_demand(f->ui, &d);
+	assert_int_equal(d.kinds, KIND_BIT(KIND_VMEXIT));
+	assert_true(d.tasks);
+	assert_false(d.threads);
+	type(f, "j3");
+	ui_demand(f->ui, &d);
+	assert_true(d.kinds & KIND_BIT(KIND_MMIO));
+	assert_int_equal(d.vm, 2);
+	type(f, "e");
+	ui_demand(f->ui, &d);
+	assert_true(d.kinds & KIND_BIT(KIND_IOPORT));
+	type(f, "9");
+	ui_demand(f->ui, &d);
+	assert_true(d.threads);
+	assert_false(d.kinds & KIND_BIT(KIND_IOPORT));
+	press(f, UK_ESC);
+	ui_demand(f->ui, &d);
+	assert_false(d.threads);
+}
+
+static void saves_without_overwriting(void **state)
+{
+	struct fixture *f = *state;
+	char dir[] = "/tmp/kvmtop-save-XXXXXX", path[64], text[64];
+	struct stat st;
+	FILE *file;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/screen.txt", dir);
+	for (int i = 0; i < 2; i++) {
+		type(f, "P");
+		press(f, UK_CTRL('U'));
+		type(f, path);
+		press(f, UK_ENTER);
+		assert_true(on_screen(f, i ? "File exists" : "saved as"));
+	}
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	assert_non_null(strstr(text, "kvmtop node17"));
+	fclose(file);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void history_thins_by_age(void **state)
+{
+	struct history *h = history_new(400 * 1000);
+	struct made m = {.nvms = 1};
+	size_t n;
+	int64_t newest, oldest;
+
+	(void)state;
+	assert_non_null(h);
+	for (m.step = 0; m.step < 2000; m.step++) {
+		struct snapshot *s = made_snapshot(&m);
+
+		assert_non_null(s);
+		s->bytes = 2000; /* 200 of them fill the budget */
+		assert_int_equal(history_push(h, s), 0);
+		snapshot_unref(s);
+		assert_true(history_bytes(h) <= 400 * 1000);
+	}
+	n = history_n(h);
+	assert_in_range(n, 150, 200);
+	newest = history_at(h, n - 1)->time;
+	oldest = history_at(h, 0)->time;
+	assert_null(history_at(h, n));
+	/* More than the 200 seconds that an even row would reach back; the last minute is whole. */
+	assert_true(newest - oldest > 300 * 1000000000LL);
+	assert_int_equal(newest - history_at(h, n - 50)->time, 49 * 1000000000LL);
+	for (size_t i = 1; i < n; i++)
+		assert_true(history_at(h, i)->time > history_at(h, i - 1)->time);
+	assert_int_equal(history_find(h, newest), n - 1);
+	assert_int_equal(history_find(h, newest + 5), n - 1);
+	assert_int_equal(history_find(h, 0), 0);
+	history_free(h);
+	history_free(NULL);
+}
+
+int main(void)
+{
+#define FLOW(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		FLOW(selection_follows_its_vm),
+		FLOW(enter_goes_down_and_esc_up),
+		FLOW(a_vm_that_ended_says_so),
+		FLOW(vcpus_of_the_whole_host),
+		FLOW(filter_while_typing),
+		FLOW(search_goes_round),
+		FLOW(sorting),
+		FLOW(chosen_columns),
+		FLOW(pause_and_steps),
+		FLOW(requests),
+		FLOW(q_closes_help_and_menus),
+		FLOW(demand_follows_what_is_visible),
+		FLOW(saves_without_overwriting),
+		cmocka_unit_test(history_thins_by_age),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
