@@ -112,6 +112,11 @@ bool ui_pane_has_focus(const struct ui *ui)
 	return ui->view.pane_focus || !l.list.h || ui->view.level == LEVEL_VCPU;
 }
 
+char *ui_focus_filter(struct ui *ui)
+{
+	return ui_pane_has_focus(ui) ? ui->view.pane_filter : ui->view.filter;
+}
+
 static struct area sub(const struct area *a, const struct rect *r)
 {
 	return area_sub(a, r->y, r->x, r->h, r->w);

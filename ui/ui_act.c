@@ -58,8 +58,8 @@ static void go_up(struct ui *ui)
 
 	if (v->detail) {
 		v->detail = 0;
-	} else if (v->filter[0]) {
-		v->filter[0] = '\0';
+	} else if (ui_focus_filter(ui)[0]) {
+		ui_focus_filter(ui)[0] = '\0';
 	} else if (v->level == LEVEL_VCPU) {
 		/* From "all vCPUs" the way back leads there. */
 		view_set_level(v, v->all_vcpus ? LEVEL_HOST : LEVEL_VM);

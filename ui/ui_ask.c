@@ -32,8 +32,8 @@ void ui_ask(struct ui *ui, enum ui_prompt what)
 	ui->ask = what;
 	switch (what) {
 	case ASK_FILTER:
-		snprintf(ui->before, sizeof(ui->before), "%s", v->filter);
-		prompt_start(&ui->prompt, "filter", v->filter);
+		snprintf(ui->before, sizeof(ui->before), "%s", ui_focus_filter(ui));
+		prompt_start(&ui->prompt, "filter", ui_focus_filter(ui));
 		break;
 	case ASK_SEARCH:
 		snprintf(ui->before, sizeof(ui->before), "%s", v->search);
@@ -126,7 +126,7 @@ static struct ui_request done(struct ui *ui, enum ui_prompt what)
 static void changed(struct ui *ui)
 {
 	if (ui->ask == ASK_FILTER)
-		take(ui->view.filter, ui->prompt.text);
+		take(ui_focus_filter(ui), ui->prompt.text);
 	if (ui->ask == ASK_SEARCH) {
 		take(ui->view.search, ui->prompt.text);
 		search_now(ui);
@@ -136,7 +136,7 @@ static void changed(struct ui *ui)
 static void cancelled(struct ui *ui, enum ui_prompt what)
 {
 	if (what == ASK_FILTER)
-		snprintf(ui->view.filter, sizeof(ui->view.filter), "%s", ui->before);
+		snprintf(ui_focus_filter(ui), VIEW_TEXT, "%s", ui->before);
 	if (what == ASK_SEARCH)
 		snprintf(ui->view.search, sizeof(ui->view.search), "%s", ui->before);
 }

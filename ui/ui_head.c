@@ -295,7 +295,8 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 	if (ctx == CTX_MENU)
 		return r->action != ACT_HELP;
 	if (r->action == ACT_BACK)
-		return ui->view.level != LEVEL_HOST || ui->view.pane_shown || ui->view.filter[0];
+		return ui->view.level != LEVEL_HOST || ui->view.pane_shown || ui->view.filter[0] ||
+		       ui->view.pane_filter[0];
 	if (r->action == ACT_VCPUS)
 		return ui->view.level == LEVEL_HOST;
 	if (r->action == ACT_KIND)
@@ -325,8 +326,22 @@ static size_t bar_fit(const struct key_row **row, size_t n, int width)
 	return n;
 }
 
+/* What changes the figures or rows without being seen in them: filter, totals. */
+static void state_text(const struct ui *ui, char *out, size_t size)
+{
+	const struct view *v = &ui->view;
+	const char *filter = v->pane_filter[0] ? v->pane_filter : v->filter;
+	char safe[VIEW_TEXT * 4] = "", cut[64] = "";
+
+	text_escape(safe, sizeof(safe), ui->mode == MODE_MAIN ? filter : "");
+	text_cut_middle(cut, sizeof(cut), safe, 14);
+	snprintf(out, size, "%s%s%s", v->totals ? " totals " : "", cut[0] ? " filter " : "", cut);
+}
+
 static void draw_bar(const struct ui *ui, const struct area *a)
 {
+	char state[96];
+	int room;
 	const struct key_row *rows, *show[ACT_NR];
 	size_t n, shown = 0;
 	char key[16];
@@ -336,11 +351,15 @@ static void draw_bar(const struct ui *ui, const struct area *a)
 	for (size_t i = 0; i < n && shown < ACT_NR; i++)
 		if (bar_has(ui, &rows[i]))
 			show[shown++] = &rows[i];
-	shown = bar_fit(show, shown, a->w);
+	state_text(ui, state, sizeof(state));
+	room = a->w - (int)utf8_width(state) - (state[0] ? 2 : 0);
+	shown = bar_fit(show, shown, room);
 	for (size_t i = 0; i < shown; i++) {
 		x = area_text(a, 0, x, ROLE_KEY, keymap_name(show[i]->keys[0], key, sizeof(key)));
 		x = area_textf(a, 0, x, ROLE_BAR, " %s  ", show[i]->bar);
 	}
+	if (state[0] && x <= room + 2)
+		area_right(a, 0, a->w - 1, ROLE_PAUSED, state);
 }
 
 void ui_draw_keys(struct ui *ui, const struct area *a)

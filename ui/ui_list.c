@@ -38,12 +38,9 @@ void ui_list_ctx(struct ui *ui, struct table_ctx *out)
 		.state = &ui->view.list[id],
 		.totals = ui->view.totals,
 		.focused = !ui_pane_has_focus(ui),
-		.filter = ui_pane_has_focus(ui) ? "" : ui->view.filter,
+		.filter = ui->view.level == LEVEL_VCPU ? "" : ui->view.filter,
 		.search = ui->view.search,
 	};
-	/* A filter made for the host's rows must not empty the one VM that was opened. */
-	if (ui->view.level == LEVEL_VCPU)
-		out->filter = "";
 }
 
 static bool want_vm(const struct ui *ui, const struct snap_vm *vm)
@@ -149,6 +146,15 @@ void ui_selected(struct ui *ui, const struct snap_vm **vm, const struct snap_vcp
 	}
 }
 
+static const char *filter_reason(const char *filter, char *buf, size_t size)
+{
+	char safe[VIEW_TEXT * 4];
+
+	text_escape(safe, sizeof(safe), filter);
+	snprintf(buf, size, "no row contains \"%.160s\"; Esc clears the filter", safe);
+	return buf;
+}
+
 static const char *empty_reason(const struct ui *ui, char *buf, size_t size)
 {
 	const struct view *v = &ui->view;
@@ -158,13 +164,8 @@ static const char *empty_reason(const struct ui *ui, char *buf, size_t size)
 		return "this VM has ended; Esc goes back to the list";
 	if (v->level == LEVEL_VCPU && !snap_vcpu_by_id(ui->shown, v->vcpu))
 		return "this vCPU has ended; Esc goes back to its VM";
-	if (v->filter[0]) {
-		char safe[VIEW_TEXT * 4];
-
-		text_escape(safe, sizeof(safe), v->filter);
-		snprintf(buf, size, "no row contains \"%.160s\"; Esc clears the filter", safe);
-		return buf;
-	}
+	if (v->filter[0])
+		return filter_reason(v->filter, buf, size);
 	if (h->discovered < h->discovering)
 		return "looking for VMs";
 	if (v->level != LEVEL_HOST)
@@ -218,7 +219,7 @@ bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
 		.state = &ui->view.pane_state[i],
 		.totals = ui->view.totals,
 		.focused = out->focused,
-		.filter = out->focused ? ui->view.filter : "",
+		.filter = ui->view.pane_filter,
 		.search = ui->view.search,
 	};
 	p->rows(out, &ui->pane_rows);
@@ -275,6 +276,9 @@ void ui_draw_pane(struct ui *ui, const struct area *a)
 		pane_draw_note(&below, ROLE_NOTICE, why);
 	else
 		p->draw(&c, &below);
+	if (c.table.def && !c.rows->n && ui->view.pane_filter[0])
+		pane_draw_note(&below, ROLE_NOTICE,
+			       filter_reason(ui->view.pane_filter, why, sizeof(why)));
 }
 
 static const struct column task_columns[] = {

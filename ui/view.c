@@ -24,14 +24,21 @@ enum list_id view_list(const struct view *v)
 void view_set_level(struct view *v, enum level level)
 {
 	v->pane_of[v->level] = v->pane;
+	memcpy(v->filter_of[v->level], v->filter, sizeof(v->filter));
+	if (level > v->level)
+		v->filter[0] = '\0';
+	else
+		memcpy(v->filter, v->filter_of[level], sizeof(v->filter));
 	v->level = level;
 	v->pane = v->pane_of[level];
+	v->pane_filter[0] = '\0';
 	v->detail = 0;
 }
 
 void view_set_pane(struct view *v, char key)
 {
 	v->pane = v->pane_of[v->level] = key;
+	v->pane_filter[0] = '\0';
 	v->detail = 0;
 }
 

@@ -54,7 +54,10 @@ struct view {
 	bool no_idle; /* idle exits left out of the tables */
 	bool paused;
 	int64_t at; /* paused: time of the snapshot shown */
-	char filter[VIEW_TEXT], search[VIEW_TEXT];
+	char filter[VIEW_TEXT]; /* of the list on this level */
+	char filter_of[LEVEL_VCPU + 1][VIEW_TEXT]; /* of the levels above */
+	char pane_filter[VIEW_TEXT]; /* of the pane in force */
+	char search[VIEW_TEXT];
 	struct table_state list[LIST_NR], pane_state[PANE_MAX];
 	struct column_choice list_columns[LIST_NR], pane_columns[PANE_MAX];
 };
@@ -62,7 +65,10 @@ struct view {
 void view_init(struct view *v);
 /* The list that is on screen at this level. */
 enum list_id view_list(const struct view *v);
-/* Another level: its own pane comes back, an open detail is closed. */
+/*
+ * Another level: its own pane comes back, an open detail is closed. Down: nothing is filtered
+ * there yet; up: the filter that was left there is in force again.
+ */
 void view_set_level(struct view *v, enum level level);
 void view_set_pane(struct view *v, char key);
 /* Index of a pane's digit: '1' 0 … '9' 8, '0' 9. */

@@ -200,6 +200,8 @@ static void draw_head(const struct table_ctx *c, const struct area *a, const str
 	bool up = sort && !!(sort->flags & FIELD_SORT_UP) != c->state->reverse;
 
 	area_fill(a, 0, 0, a->w, ROLE_HEAD, ' ');
+	if (c->state->hscroll > 0)
+		area_put(a, 0, 0, ROLE_HEAD, '<');
 	for (size_t i = 0; i < n; i++) {
 		const struct field *f = field_find(c->def->table, cols[place[i].col].field);
 		bool on = f == sort;

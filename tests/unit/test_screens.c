@@ -169,11 +169,57 @@ static void screen_is_golden(void **state)
 	surface_free(s);
 }
 
+/* How each role looks in each theme: fg bg attributes, also on the selection bar. */
+static void put_style(FILE *f, const struct theme *t, enum role role, unsigned attr)
+{
+	struct style s = theme_style(t, role, attr);
+	int digits = t->depth == DEPTH_TRUE ? 6 : 1;
+
+	if (s.fg == COLOR_NONE)
+		fprintf(f, " -");
+	else
+		fprintf(f, t->depth == DEPTH_TRUE ? " %0*x" : " %*d", digits, (unsigned)s.fg);
+	if (s.bg == COLOR_NONE)
+		fprintf(f, "/-");
+	else
+		fprintf(f, t->depth == DEPTH_TRUE ? "/%0*x" : "/%*d", digits, (unsigned)s.bg);
+	fprintf(f, "%s%s%s%s", s.bold ? "b" : "", s.dim ? "d" : "", s.reverse ? "r" : "",
+		s.underline ? "u" : "");
+}
+
+static void themes_are_golden(void **state)
+{
+	static const char *const names[] = {"mono", "8", "256", "true"};
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	(void)state;
+	assert_non_null(f);
+	for (int depth = DEPTH_MONO; depth <= DEPTH_TRUE; depth++) {
+		for (int ground = GROUND_DARK; ground <= GROUND_LIGHT; ground++) {
+			const struct theme t = {(enum theme_depth)depth, (enum theme_ground)ground};
+
+			fprintf(f, "%s %s: role, plain, selected\n", names[depth],
+				ground ? "light" : "dark");
+			for (int role = 0; role < ROLE_NR; role++) {
+				fprintf(f, "%s", theme_role_name((enum role)role));
+				put_style(f, &t, (enum role)role, 0);
+				put_style(f, &t, (enum role)role, CELL_SELECTED);
+				fputc('\n', f);
+			}
+		}
+	}
+	fclose(f);
+	compare("themes", "txt", text);
+	free(text);
+}
+
 #define NSCREENS (sizeof(screens) / sizeof(screens[0]))
 
 int main(void)
 {
-	struct CMUnitTest tests[NSCREENS];
+	struct CMUnitTest tests[NSCREENS + 1];
 
 	for (size_t i = 0; i < NSCREENS; i++)
 		tests[i] = (struct CMUnitTest){
@@ -181,5 +227,6 @@ int main(void)
 			.test_func = screen_is_golden,
 			.initial_state = (void *)(uintptr_t)&screens[i],
 		};
+	tests[NSCREENS] = (struct CMUnitTest)cmocka_unit_test(themes_are_golden);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

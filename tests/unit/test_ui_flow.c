@@ -206,6 +206,26 @@ static void filter_while_typing(void **state)
 	assert_false(on_screen(f, "web01  "));
 }
 
+static void each_level_has_its_filter(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "f4811\r");
+	assert_non_null(strstr(line(f, 23), "filter 4811"));
+	type(f, "\r"); /* its vCPUs are all there: the PID was the list's filter */
+	assert_true(on_screen(f, "4814"));
+	assert_null(strstr(line(f, 23), "filter"));
+	type(f, "2fMSR\r");
+	assert_true(on_screen(f, "MSR_WRITE"));
+	assert_false(on_screen(f, "EXTERNAL_INTERRUPT"));
+	press(f, UK_ESC); /* the pane's filter */
+	assert_true(on_screen(f, "EXTERNAL_INTERRUPT"));
+	press(f, UK_ESC); /* the pane */
+	press(f, UK_ESC); /* the VM */
+	assert_non_null(strstr(line(f, 23), "filter 4811"));
+	assert_false(on_screen(f, "vm-004"));
+}
+
 static void search_goes_round(void **state)
 {
 	struct fixture *f = *state;
@@ -422,6 +442,7 @@ int main(void)
 		FLOW(a_vm_that_ended_says_so),
 		FLOW(vcpus_of_the_whole_host),
 		FLOW(filter_while_typing),
+		FLOW(each_level_has_its_filter),
 		FLOW(search_goes_round),
 		FLOW(sorting),
 		FLOW(chosen_columns),
