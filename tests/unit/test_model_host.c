@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* VM sums, WHY, the host's line, CPUs, the row (other), sources: all that is not exits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "model_fixture.h"
+
+static void near(double a, double b)
+{
+	if (fabs(a - b) > 0.01)
+		fail_msg("%g is not %g", a, b);
+}
+
+/* A reading of a thread that ran and waited so much since it began. */
+static void read_thread(struct fixture *f, pid_t tid, int64_t t, int64_t run, int64_t delay,
+			int cpu)
+{
+	struct thread_reading r = {
+		.thread = inventory_thread(f->inv, tid),
+		.time = t,
+		.has_sched = true,
+		.has_gtime = true,
+		.state = 'R',
+		.cpu = cpu,
+		.run_ns = (uint64_t)run,
+		.delay_ns = (uint64_t)delay,
+		.nr_sched = (uint64_t)(t / MS),
+	};
+
+	r.utime = (uint64_t)(run * 8 / 10 / (10 * MS));
+	r.gtime = (uint64_t)(run * 6 / 10 / (10 * MS));
+	r.stime = (uint64_t)(run * 2 / 10 / (10 * MS));
+	f->sink->thread(f->sink->ctx, &r);
+}
+
+/* Two vCPUs, one starved by 60%, and a VMM thread; ends with the snapshot of 2 s. */
+static struct snapshot *starved(struct fixture *f)
+{
+	struct inv_vm *vm = fixture_vm(f, "web01", 100, 2);
+
+	inventory_set(&vm->uuid, "5f8c-uuid");
+	for (int k = 0; k < 2; k++) {
+		int64_t t = (k + 1) * SEC;
+
+		read_thread(f, 100, t, k * 200 * MS, 0, 0);
+		read_thread(f, 101, t, k * 900 * MS, k * 40 * MS, 1);
+		read_thread(f, 102, t, k * 400 * MS, k * 600 * MS, 3);
+		if (!k)
+			commit_drop(f, t);
+	}
+	return commit(f, 2 * SEC);
+}
+
+static void a_vm_is_the_sum_of_its_threads(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s = starved(&f);
+	const struct snap_vm *vm = &s->vms[0];
+
+	(void)state;
+	near(vm->use.cpu.v, 150);
+	near(vm->vcpu_pct.v, 130);
+	near(vm->io_pct.v, 20);
+	near(vm->use.steal.v, 32); /* the mean */
+	near(vm->steal_max.v, 60);
+	assert_int_equal(vm->steal_max_vcpu, 1);
+	assert_string_equal(vm->steal_source, "rundelay");
+	assert_string_equal(vm->vm_id, "5f8c-uuid");
+	assert_int_equal(vm->why, WHY_ROW_STEAL);
+	assert_string_equal(vm->why_text, "steal 60%");
+	assert_int_equal(s->vcpus[1].cpu, 3);
+	assert_int_equal(s->threads[0].tid, 100);
+	near(s->threads[0].use.cpu.v, 20);
+	near(s->host.steal.v, 32);
+	assert_int_equal(s->nfindings, 1);
+	assert_string_equal(s->findings[0].text, "web01 vCPU 1: 60% steal, it waits for a CPU");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void its_quota_is_the_reason(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct quota_reading q = {.has = true,
+				  .quota_us = 40000,
+				  .period_us = 100000,
+				  .shared_by = 1,
+				  .group = "/machine/web01"};
+	struct snapshot *s;
+
+	(void)state;
+	q.vm = fixture_vm(&f, "web01", 100, 1);
+	for (int k = 0; k < 2; k++) {
+		q.time = (k + 1) * SEC;
+		q.throttled_ns = (uint64_t)(k * 580 * MS);
+		read_thread(&f, 101, q.time, k * 400 * MS, k * 600 * MS, 1);
+		f.sink->quota(f.sink->ctx, &q);
+		if (!k)
+			commit_drop(&f, q.time);
+	}
+	s = commit(&f, 2 * SEC);
+	near(s->vcpus[0].use.throt.v, 58);
+	near(s->vcpus[0].use.wait.v, 2);
+	assert_true(s->vcpus[0].use.own_quota && s->vms[0].use.own_quota);
+	assert_string_equal(s->vms[0].why_text, "quota");
+	assert_int_equal(s->vms[0].quota_us, 40000);
+	assert_string_equal(s->findings[0].rule, "quota");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void exits_are_the_reason(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	commit_drop(&f, 1 * SEC);
+	ev_exit(&f, 1 * SEC + 10, 101, 0, 0x7c);
+	ev_entry(&f, 1 * SEC + 10 + 41 * MS, 101, 0);
+	ev_exit(&f, 1 * SEC + 100 * MS, 101, 0, 0x7b);
+	ev_entry(&f, 1 * SEC + 159 * MS, 101, 0);
+	s = commit(&f, 2 * SEC);
+	near(s->vms[0].ex.pct.v, 10);
+	assert_int_equal(s->vms[0].why, WHY_ROW_EXITS);
+	assert_string_equal(s->vms[0].why_text, "io 59%");
+	assert_int_equal(s->nfindings, 0); /* below 20%: worth a word, no alarm */
+	snapshot_unref(s);
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(s->vms[0].why, WHY_ROW_NONE);
+	assert_string_equal(s->vms[0].why_text, "");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void read_host(struct fixture *f, int64_t t, const struct cpu_reading *cpu, unsigned n)
+{
+	struct host_reading h = {.time = t,
+				 .ncpu = n,
+				 .cpu = cpu,
+				 .mem_total_kb = 1 << 20,
+				 .mem_avail_kb = 1 << 19,
+				 .load1 = 2.5};
+
+	for (unsigned i = 0; i < n; i++) {
+		h.all.user += cpu[i].t.user;
+		h.all.guest += cpu[i].t.guest;
+		h.all.system += cpu[i].t.system;
+		h.all.idle += cpu[i].t.idle;
+		h.all.softirq += cpu[i].t.softirq;
+		h.all.iowait += cpu[i].t.iowait;
+	}
+	f->sink->host(f->sink->ctx, &h);
+}
+
+static void the_host_line_sums_to_100(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct cpu_reading cpu[4];
+	struct task_reading task[] = {{7, "ceph-osd", 22.4, 'S'}, {8, "sh", -1, 'R'}};
+	const struct snap_host *h;
+	struct snapshot *s;
+	double sum;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 2);
+	for (int k = 0; k < 2; k++) {
+		for (int i = 0; i < 4; i++) {
+			cpu[i] = (struct cpu_reading){.cpu = 3 - i,
+						      .online = true,
+						      .node = 0,
+						      .core = i / 2,
+						      .sibling = -1,
+						      .has_wait = true};
+			cpu[i].wait_ns = (uint64_t)k * 250 * MS;
+			cpu[i].t = (struct cpu_ticks){.user = 1000 + (uint64_t)k * 50,
+						      .guest = 900 + (uint64_t)k * 40,
+						      .system = 100 + (uint64_t)k * 15,
+						      .idle = 5000 + (uint64_t)k * 33,
+						      .softirq = 10 + (uint64_t)k * 2,
+						      .iowait = 50 - (uint64_t)k}; /* may */
+		}
+		read_host(&f, (k + 1) * SEC, cpu, 4);
+		f.sink->tasks(f.sink->ctx, task, 2);
+		read_thread(&f, 100, (k + 1) * SEC, 0, 0, 0);
+		read_thread(&f, 101, (k + 1) * SEC, k * 900 * MS, 0, 1);
+		read_thread(&f, 102, (k + 1) * SEC, k * 700 * MS, 0, 1);
+		if (!k)
+			commit_drop(&f, 1 * SEC);
+	}
+	s = commit(&f, 2 * SEC);
+	h = &s->host;
+	sum = h->usr.v + h->sys.v + h->irq.v + h->wa.v + h->st.v + h->guest.v + h->idle.v;
+	near(sum, 100);
+	near(h->usr.v, 10);
+	near(h->guest.v, 40);
+	near(h->sys.v, 15);
+	near(h->irq.v, 2);
+	/* 4 CPUs at 67%, of which the VM has 160. */
+	near(h->other_cpu.v, 4 * 67 - 160);
+	near(h->other_cpu.v + s->vms[0].use.cpu.v,
+	     (h->usr.v + h->sys.v + h->irq.v + h->guest.v) * 4);
+	assert_string_equal(h->other_why, "ceph-osd 22%");
+	assert_int_equal(s->ntasks, 2);
+	assert_int_equal(s->tasks[1].cpu.state, VALUE_PENDING);
+	near(h->overcommit.v, 0.5);
+	near(h->load1.v, 2.5);
+	assert_int_equal(h->ncpu, 4);
+	assert_int_equal(s->ncpus, 4);
+	assert_int_equal(s->cpus[1].cpu, 1); /* in order */
+	assert_int_equal(s->cpus[1].nvcpu_seen, 2);
+	assert_string_equal(s->cpus[1].vcpus, "web01/0 web01/1");
+	near(s->cpus[1].wait.v, 25);
+	near(s->cpus[1].guest.v, 40);
+	snapshot_unref(s);
+	/* No new reading: the CPUs are known, what they did is not. */
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(s->ncpus, 4);
+	assert_int_equal(s->host.ncpu, 4);
+	assert_int_equal(s->cpus[1].idle.state, VALUE_PENDING);
+	assert_int_equal(s->host.usr.state, VALUE_PENDING);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void counters_that_go_back_are_a_new_baseline(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	static const uint64_t user[] = {1000, 1050, 20, 70};
+	struct snapshot *s;
+
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		struct cpu_reading cpu = {.cpu = 0, .online = true, .sibling = -1};
+
+		cpu.t.user = user[k];
+		cpu.t.idle = 100 * (uint64_t)(k + 1);
+		read_host(&f, (k + 1) * SEC, &cpu, 1);
+		s = commit(&f, (k + 1) * SEC);
+		assert_int_equal(s->host.usr.state, k & 1 ? VALUE_KNOWN : VALUE_PENDING);
+		if (k & 1)
+			near(s->host.usr.v, 100.0 * 50 / 150);
+		snapshot_unref(s);
+	}
+	fixture_free(&f);
+}
+
+static void pins_and_nodes(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct cpu_reading cpu[2] = {{.cpu = 0, .online = true, .sibling = -1},
+				     {.cpu = 1, .online = false, .sibling = -1}};
+	struct place_reading p = {.pin = "0", .node = "1!0"};
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 2);
+	p.thread = inventory_thread(f.inv, 101);
+	f.sink->place(f.sink->ctx, &p);
+	inventory_set(&inventory_first(f.inv)->vcpu[1]->xml_pin, "0");
+	read_host(&f, 1 * SEC, cpu, 2);
+	commit_drop(&f, 1 * SEC);
+	read_host(&f, 2 * SEC, cpu, 2);
+	s = commit(&f, 2 * SEC);
+	assert_string_equal(s->vcpus[0].pin, "0");
+	assert_string_equal(s->vcpus[0].node, "1!0");
+	assert_int_equal(s->cpus[0].npinned, 2);
+	assert_int_equal(s->host.ncpu, 1); /* of two, one is off */
+	assert_string_equal(s->findings[0].rule, "pin-overlap");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void sources_self_and_discovery(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+
+	(void)state;
+	f.sink->source(f.sink->ctx, "kvm_events", SOURCE_OFF, "tracefs is not mounted",
+		       "mount -t tracefs tracefs /sys/kernel/tracing");
+	f.sink->source(f.sink->ctx, "sched", SOURCE_OK, "works", NULL);
+	f.sink->source(f.sink->ctx, "kvm_events", SOURCE_OK, "works", NULL);
+	model_self(f.m, value_known(0.4), value_known(1.1));
+	model_discovery(f.m, 214, 1000);
+	s = commit(&f, 1 * SEC);
+	assert_int_equal(s->nsources, 2);
+	assert_string_equal(s->sources[0].name, "kvm_events");
+	assert_int_equal(s->sources[0].state, SOURCE_OK);
+	assert_string_equal(s->sources[0].mend, "");
+	near(s->host.self_guest.v, 1.1);
+	assert_int_equal(s->host.discovered, 214);
+	assert_int_equal(s->host.discovering, 1000);
+	assert_true(s->host.root);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_vm_is_the_sum_of_its_threads),
+		cmocka_unit_test(its_quota_is_the_reason),
+		cmocka_unit_test(exits_are_the_reason),
+		cmocka_unit_test(the_host_line_sums_to_100),
+		cmocka_unit_test(counters_that_go_back_are_a_new_baseline),
+		cmocka_unit_test(pins_and_nodes),
+		cmocka_unit_test(sources_self_and_discovery),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
