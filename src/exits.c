@@ -7,6 +7,7 @@
 
 #include "exits.h"
 #include "exits_threads.h"
+#include "kvm_names.h"
 
 #define VMX_REASON 0x8000ffffu /* the reason and FAILED_VMENTRY; other bits are flags */
 
@@ -39,6 +40,9 @@ static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 	o->cell = c;
 	o->evicted = c->evicted;
 	o->direct = c->other;
+	o->idle = c->idle;
+	if (c->other && o->key.kind == KIND_VMEXIT)
+		o->idle = kvm_names_idle(x->vcpu_limits.names, o->key.isa, o->key.key);
 	o->vm_cell = c->other ? vm_cell(x, v->vm, &o->key) : cell_vm(x, v, c, &o->key);
 	if (o->vm_cell)
 		o->vm_evicted = o->vm_cell->evicted;
@@ -114,7 +118,7 @@ static void add_exit_time(struct exits *x, struct ex_vcpu *v, const struct ex_op
 {
 	int64_t from = o->begin > x->start ? o->begin : x->start;
 
-	if (end > from && !o->cell->idle)
+	if (end > from && !o->idle)
 		v->exit_ns += (uint64_t)(end - from);
 }
 
@@ -135,7 +139,7 @@ static void end_pair(struct exits *x, struct ex_vcpu *v, struct ex_open *o, int6
 	if (o->untimed)
 		return;
 	add_time(v, o, ns);
-	if (is_exit && !o->cell->idle)
+	if (is_exit && !o->idle)
 		hist_add(&v->hist, ns, 1);
 }
 
@@ -308,7 +312,7 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 	ex_acc_add(&o.cell->now, &acc);
 	if (o.direct && o.vm_cell)
 		ex_acc_add(&o.vm_cell->now, &acc);
-	if (is_exit && !o.cell->idle)
+	if (is_exit && !o.idle)
 		v->exit_ns += a->sum_ns;
 	if (!a->hist)
 		return;
@@ -316,7 +320,7 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 		hist_merge(&o.vm_cell->now_hist, a->hist);
 	if (v->detail)
 		hist_merge(&o.cell->now_hist, a->hist);
-	if (is_exit && !o.cell->idle)
+	if (is_exit && !o.idle)
 		hist_merge(&v->hist, a->hist);
 }
 
@@ -358,7 +362,7 @@ uint64_t exits_open_ns(const struct exits *x, const struct ex_vcpu *v, int64_t n
 	const struct ex_open *o = &v->pair[KIND_VMEXIT];
 	int64_t from = o->begin > x->start ? o->begin : x->start;
 
-	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || o->cell->idle || now <= from ||
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || o->idle || now <= from ||
 	    exits_torn(x, o->begin, now))
 		return 0;
 	return (uint64_t)(now - from);

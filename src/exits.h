@@ -30,6 +30,7 @@ struct ex_open {
 	uint32_t evicted, vm_evicted; /* of the cells, when it began */
 	struct ex_key key;
 	bool untimed; /* late or torn: its time is not to be believed */
+	bool idle; /* an exit that waits; known by its key, also where the cell is `other` */
 	bool direct; /* the VM's cell is counted at once, for the vCPU's is `other` */
 };
 

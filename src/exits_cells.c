@@ -252,7 +252,8 @@ void ex_set_reset(struct ex_set *s)
 	}
 }
 
-int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l)
+int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l,
+		void (*spill)(void *ctx, const struct ex_cell *c), void *ctx)
 {
 	struct ex_cell *c, *to;
 	int err = 0;
@@ -270,6 +271,8 @@ int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits
 				err = -ENOMEM;
 				continue;
 			}
+			if (spill && to->other && !c->other)
+				spill(ctx, c);
 			add_cell(to, c);
 			empty_cell(c);
 		}

@@ -84,8 +84,12 @@ bool ex_set_evict(struct ex_set *s);
 void ex_set_next(struct ex_set *s, bool totals);
 /* Zeroes the totals. */
 void ex_set_reset(struct ex_set *s);
-/* Adds all of `from` to `into` and empties it (a thread turned out to be of this vCPU or VM). */
-int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l);
+/*
+ * Adds all of `from` to `into` and empties it (a thread turned out to be of this vCPU or VM).
+ * spill(ctx, cell) is told of cells whose key finds no place in `into` but `other`; NULL: nobody.
+ */
+int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l,
+		void (*spill)(void *ctx, const struct ex_cell *c), void *ctx);
 void ex_set_free(struct ex_set *s); /* what it points to, not s */
 
 static inline void ex_acc_time(struct ex_acc *a, uint64_t ns)

@@ -137,10 +137,28 @@ static struct ex_vcpu *own_tables(struct ex_thread *t)
 	return t->own;
 }
 
+struct spill {
+	struct exits *x;
+	struct ex_vm *vm;
+};
+
+/* `other` is not folded into the VM, for its events were counted there at once; these were not. */
+static void spill_to_vm(void *ctx, const struct ex_cell *c)
+{
+	const struct spill *s = ctx;
+	struct ex_key k = {c->key, c->isa, c->kind, c->dir};
+	struct ex_cell *to = ex_set_get(&s->vm->set, &k, &s->x->vm_limits);
+
+	if (to)
+		ex_acc_add(&to->now, &c->now);
+}
+
 /* What `from` collected belongs to `to`; open pairs find their new cells when they end. */
 static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 {
-	ex_set_take(&to->set, &from->set, &x->vcpu_limits);
+	struct spill spill = {x, to->vm};
+
+	ex_set_take(&to->set, &from->set, &x->vcpu_limits, spill_to_vm, &spill);
 	hist_merge(&to->hist, &from->hist);
 	hist_free(&from->hist);
 	to->exit_ns += from->exit_ns;
@@ -198,7 +216,7 @@ static int relate(struct exits *x, struct ex_thread *t)
 	v->vm = vm;
 	/* Cells point into the old VM's table: it must be emptied before they are looked up. */
 	if (old && old != vm && old->provisional)
-		ex_set_take(&vm->set, &old->set, &x->vm_limits);
+		ex_set_take(&vm->set, &old->set, &x->vm_limits, NULL, NULL);
 	if (old != vm) {
 		vm->gen = ++x->gens;
 		if (v == t->v)

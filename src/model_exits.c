@@ -231,6 +231,10 @@ static void put_row(struct commit *c, const struct ex_cell *cell, const struct s
 	fill_tally(&row->now, &cell->now, &sums->now[cell->kind], &cell->now_hist, c->dt_s);
 	mask_rate(c, cell->kind, &row->now);
 	total_tally(c, cell, &sums->total[cell->kind], &row->total);
+	if (in_sums(cell))
+		return;
+	row->now.count_pct = row->now.time_pct = value_na(WHY_NONE);
+	row->total.count_pct = row->total.time_pct = value_na(WHY_NONE);
 }
 
 static bool has_row(const struct ex_cell *c)
@@ -410,7 +414,7 @@ static void put_open(struct commit *c, const struct ex_vcpu *v, struct snap_exit
 	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || c->s->time <= e->begin ||
 	    exits_torn(&c->m->ex, e->begin, c->s->time))
 		return;
-	if (kvm_names_idle(c->m->names, e->key.isa, e->key.key))
+	if (e->idle)
 		return;
 	out->open = snapshot_str(c->s, kvm_names_key(c->m->names, k->kind, k->isa, k->key,
 						     (enum ev_dir)k->dir, buf, sizeof(buf)));
@@ -462,8 +466,7 @@ static void add_vcpu(const struct commit *c, const struct ex_vcpu *v, struct vm_
 	sum->lost += v->dropped;
 	sum->torn |= v->torn;
 	hist_merge(&sum->hist, &v->hist);
-	if (!(v->open & KIND_BIT(KIND_VMEXIT)) ||
-	    kvm_names_idle(c->m->names, e->key.isa, e->key.key))
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || e->idle)
 		return;
 	if (!sum->open || e->begin < sum->open->pair[KIND_VMEXIT].begin)
 		sum->open = v;
