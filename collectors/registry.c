@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The visible table of collectors, in the order in which they tick: who is there,
- * then what their threads did, then the host, then the events up to the watermark.
+ * The visible table of collectors, in the order in which they tick: the events up
+ * to the watermark first, while those who made them are still known (vms takes out what has
+ * ended); then who is there, what their threads did, and the host.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,11 +14,9 @@
 #include "host_cpu.h"
 
 const struct collector *const collectors[] = {
-	&collector_vms,
-	&collector_sched,
-	&collector_host_cpu,
-	&collector_kvm_events, /* last: up to the watermark */
-	NULL,
+	&collector_kvm_events, /* before vms takes out what has ended */
+	&collector_vms, /* before those that read what it finds */
+	&collector_sched,      &collector_host_cpu, NULL,
 };
 
 void probe_add(struct probes *p, const char *source, int state, const char *mend, const char *why,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -91,6 +92,8 @@ static void vms_close(void *state)
 	vms_dirs_free(s);
 	if (s->timer >= 0)
 		close(s->timer);
+	if (s->epoll >= 0)
+		close(s->epoll);
 	free(s->vmm);
 	free(s->buf);
 	free(s);
@@ -99,6 +102,7 @@ static void vms_close(void *state)
 static int vms_open(const struct collector_env *env, void **state)
 {
 	const struct inv_observer o = {.vm_free = free_note};
+	struct epoll_event timer = {.events = EPOLLIN};
 	struct vms *s = calloc(1, sizeof(*s));
 	int64_t now = clock_mono_ns();
 	int err = -ENOMEM;
@@ -112,9 +116,12 @@ static int vms_open(const struct collector_env *env, void **state)
 	s->buf_size = BUF_SIZE;
 	s->buf = malloc(s->buf_size);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (!s->buf)
 		goto fail;
-	err = s->timer < 0 ? -errno : inventory_observe(s->inv, &o);
+	err = s->timer < 0 || s->epoll < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->timer, &timer)
+		      ? -errno
+		      : inventory_observe(s->inv, &o);
 	if (err)
 		goto fail;
 	s->foreign_ns = vms_foreign_ns(s->root);
@@ -131,17 +138,34 @@ fail:
 
 static int vms_fd(void *state)
 {
-	return ((struct vms *)state)->timer;
+	return ((struct vms *)state)->epoll;
 }
 
+/* Processes that end are noticed when they do, so that the tick knows that it was before W. */
 static int vms_ready(void *state, int64_t now)
 {
 	struct vms *s = state;
-	uint64_t n;
+	struct epoll_event ev[16];
+	int n = epoll_wait(s->epoll, ev, 16, 0);
+	bool timer = false;
+	uint64_t count;
 
-	if (read(s->timer, &n, sizeof(n)) < 0 && errno != EAGAIN)
+	for (int i = 0; i < n; i++) {
+		struct vmm *m = ev[i].data.ptr;
+
+		if (!m) {
+			timer = true;
+			continue;
+		}
+		if (!m->died)
+			m->died = now;
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, m->pidfd, NULL);
+	}
+	if (!timer)
+		return 0;
+	if (read(s->timer, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return -errno;
-	slice(s, now, SLICE_NS);
+	slice(s, now, SLICE_NS); /* last: it may free a VMM */
 	return 0;
 }
 
@@ -157,13 +181,25 @@ static bool lost_its_vm(const struct vms *s, const struct vmm *m)
 	return false;
 }
 
-static void refresh_vmm(struct vms *s, struct vmm *m)
+/*
+ * A process that ended stays until the events of its last moments have been handed over: the
+ * watermark is some milliseconds behind, and they are to find their VM.
+ */
+static void end_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t watermark)
+{
+	if (!m->died)
+		m->died = now;
+	if (watermark >= m->died)
+		vms_drop(s, m);
+}
+
+static void refresh_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t watermark)
 {
 	bool periodic = (s->tick + m->phase) % VMS_RESCAN_TICKS == 0;
-	long n = vms_nthreads(s, m);
+	long n = m->died ? 0 : vms_nthreads(s, m);
 
 	if (!n)
-		vms_drop(s, m);
+		end_vmm(s, m, now, watermark);
 	else if (m->dirty || lost_its_vm(s, m))
 		vms_scan(s, m, LOOK_ALL);
 	else if (periodic || (m->waiting && m->scans < WAIT_SCANS))
@@ -177,14 +213,13 @@ static int vms_tick(void *state, int64_t now, int64_t watermark)
 	struct vms *s = state;
 	int err;
 
-	(void)watermark;
 	s->tick++;
 	vms_dirs_list(s);
 	err = vms_procs_list(s, now);
 	/* Backwards: a VMM that ended is taken out, those behind it have been seen. */
 	for (size_t i = s->nvmm; i-- > 0;)
 		if (i < s->nvmm)
-			refresh_vmm(s, s->vmm[i]);
+			refresh_vmm(s, s->vmm[i], now, watermark);
 	slice(s, now, SLICE_NS);
 	say_sources(s);
 	return err;

@@ -37,11 +37,13 @@ struct vmm {
 	uint64_t start;
 	char comm[16];
 	char base_name[256]; /* as found on the command line; libvirt's file has it too */
+	int pidfd; /* in vms.epoll; -1 none */
 	int task_fd; /* /proc/<pid>/task, O_PATH; -1 none */
 	long nthreads; /* when the task list was read last */
 	unsigned phase; /* which tick of the ten is its own */
 	unsigned scans;
 	uint32_t stamp; /* of the task list read last */
+	int64_t died; /* seen to have ended then, ns; 0: lives */
 	bool dirty; /* look again at once */
 	bool no_fds; /* /proc/<pid>/fd may not be read */
 	bool young; /* has a thread that was read for the first time just now */
@@ -107,6 +109,7 @@ struct vms {
 	size_t nvmm, vmm_room;
 	unsigned tick;
 	uint32_t stamp;
+	int epoll; /* the timer and the processes that may end */
 	int timer; /* armed while discovery has more to do */
 	bool foreign_ns; /* /proc is of another pid namespace than debugfs' ids */
 	struct inv_thread *unknown; /* whose VM is being looked for now */

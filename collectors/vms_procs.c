@@ -121,14 +121,13 @@ struct vms_proc *vms_procs_get(struct vms *s, pid_t pid, int64_t now)
 	return &l->p[at];
 }
 
+/* Its VMs are ended by the tick, which asks every VMM. */
 static void forget(struct vms *s, struct vms_proc *p)
 {
 	struct inv_thread *t = p->attached ? inventory_thread(s->inv, p->pid) : NULL;
 
 	if (t && t->pid == p->pid && t->role == ROLE_HELPER)
 		inventory_thread_gone(s->inv, t);
-	if (p->vmm)
-		vms_drop(s, p->vmm);
 }
 
 /* Takes out who is not listed any more; counts the new ones of the listing. */

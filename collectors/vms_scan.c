@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -46,6 +48,21 @@ long vms_nthreads(const struct vms *s, const struct vmm *m)
 	return ps.num_threads;
 }
 
+/* Tells at once when the process ends; only for pids of our own namespace. */
+static void watch_end(struct vms *s, struct vmm *m)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = m};
+
+	m->pidfd = -1;
+	if (!sysroot_is_host(s->root))
+		return;
+	m->pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
+	if (m->pidfd >= 0 && epoll_ctl(s->epoll, EPOLL_CTL_ADD, m->pidfd, &ev)) {
+		close(m->pidfd);
+		m->pidfd = -1;
+	}
+}
+
 static struct vmm *new_vmm(struct vms *s, pid_t pid, const struct proc_stat *st)
 {
 	struct vmm *m;
@@ -72,6 +89,7 @@ static struct vmm *new_vmm(struct vms *s, pid_t pid, const struct proc_stat *st)
 	snprintf(path, sizeof(path), "proc/%d/task", (int)pid);
 	if (sysroot_is_live(s->root))
 		m->task_fd = sysroot_openat(s->root, path, O_PATH | O_DIRECTORY);
+	watch_end(s, m);
 	s->vmm[s->nvmm++] = m;
 	return m;
 }
@@ -113,6 +131,8 @@ void vms_drop(struct vms *s, struct vmm *m)
 			s->vmm[keep++] = s->vmm[i];
 	s->nvmm = keep;
 	forget_vmm(s, m);
+	if (m->pidfd >= 0)
+		close(m->pidfd);
 	if (m->task_fd >= 0)
 		close(m->task_fd);
 	libvirt_free(&m->domain);
