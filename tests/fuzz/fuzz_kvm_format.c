@@ -10,6 +10,13 @@
 #include "kvm_format.h"
 #include "kvm_names.h"
 
+/* libtraceevent forgets what it has read of a text that turns out to be malformed. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libtraceevent";
+}
+
 static void decode_all(const struct kvm_format *f, int id)
 {
 	struct sample s;
