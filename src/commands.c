@@ -8,6 +8,8 @@
 const struct command commands[] = {
 	{NULL, "live, full screen", FOR_LIVE, cmd_live},
 	{NULL, "the figures as text, CSV or JSON lines on standard output", FOR_BATCH, cmd_batch},
+	{"demo", "small guests to look at: one busy, one that leaves guest mode often, one starved",
+	 FOR_DEMO, cmd_demo},
 	{"doctor",
 	 "each source of figures: works, or exactly why not and the command that mends it",
 	 FOR_DOCTOR, cmd_doctor},

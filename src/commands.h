@@ -24,6 +24,7 @@ struct command {
 extern const struct command commands[];
 
 int cmd_live(const struct options *o); /* the full screen */
+int cmd_demo(const struct options *o);
 int cmd_batch(const struct options *o);
 int cmd_doctor(const struct options *o);
 

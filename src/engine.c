@@ -451,7 +451,7 @@ static void tick(struct engine *e)
 		publish(e, s);
 		snapshot_unref(s);
 	}
-	inventory_sweep(e->env.inv);
+	inventory_sweep_old(e->env.inv);
 	arm_timer(e, clock_mono_ns());
 }
 

@@ -180,7 +180,8 @@ static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 
 static struct inv_vcpu *living_vcpu(const struct inv_thread *t)
 {
-	if (!t->vcpu || t->vcpu->flags & INV_GONE)
+	/* An ended thread's last events are its vCPU's, which ended with it. */
+	if (!t->vcpu || (t->vcpu->flags & INV_GONE && !(t->flags & INV_GONE)))
 		return NULL;
 	/* One process can hold several VMs; a provisional one's vCPU is not the thread's any more.
 	 */
@@ -239,6 +240,8 @@ struct ex_thread *exits_thread(struct exits *x, int32_t tid)
 		return NULL;
 	inv = inventory_thread(x->inv, tid);
 	if (!inv)
+		inv = inventory_ended_thread(x->inv, tid);
+	if (!inv)
 		inv = inventory_provisional(x->inv, tid);
 	t = inv ? state_ex_thread(inv) : NULL;
 	if (!t)
@@ -264,6 +267,12 @@ void exits_switch_vcpu(struct exits *x, struct ex_thread *t, int kvm_id)
 	relate(x, t);
 }
 
+/* Its tid belongs to another thread now. */
+static bool has_successor(const struct exits *x, const struct ex_thread *t)
+{
+	return t->inv->flags & INV_GONE && inventory_thread(x->inv, t->tid);
+}
+
 void exits_relate(struct exits *x)
 {
 	uint64_t generation = inventory_generation(x->inv);
@@ -274,7 +283,7 @@ void exits_relate(struct exits *x)
 	for (size_t i = 0; i < x->nhash;) {
 		struct ex_thread *t = x->hash[i];
 
-		if (t && (t->inv->flags & INV_GONE || relate(x, t)))
+		if (t && (has_successor(x, t) || relate(x, t)))
 			unhash(x, t); /* may move another one here: the same place again */
 		else
 			i++;

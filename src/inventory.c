@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who is there now: the lists and the three hashes (tid, VM id, pid) behind inventory.h.
+ * Who is there now: the lists and the hashes (tid, VM id, pid) behind inventory.h.
  *
  * What ends is taken out of the hashes at once, so that a reused number never finds it, and
- * stays in the lists until inventory_sweep(), so that its last interval can be shown.
+ * stays in the lists until a sweep, so that its last interval can be shown. Ended threads
+ * have a hash of their own: their last events come after their end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ struct thread_node {
 };
 
 struct inventory {
-	struct table tids, ids, pids;
+	struct table tids, ended, ids, pids;
 	struct inv_vm *first, **tail;
 	uint32_t last_vm, last_vcpu;
 	size_t nvm, nvcpu; /* living */
@@ -137,7 +138,8 @@ struct inventory *inventory_new(void)
 	if (!inv)
 		return NULL;
 	inv->tail = &inv->first;
-	if (table_init(&inv->tids) && table_init(&inv->ids) && table_init(&inv->pids))
+	if (table_init(&inv->tids) && table_init(&inv->ended) && table_init(&inv->ids) &&
+	    table_init(&inv->pids))
 		return inv;
 	inventory_free(inv);
 	return NULL;
@@ -163,7 +165,7 @@ static void free_thread(struct inventory *inv, struct inv_thread *t)
 	for (size_t i = 0; i < inv->nobserver; i++)
 		if (inv->observer[i].thread_free)
 			inv->observer[i].thread_free(inv->observer[i].ctx, t);
-	table_del(&inv->tids, &node->by_tid);
+	table_del(t->flags & INV_GONE ? &inv->ended : &inv->tids, &node->by_tid);
 	free(node);
 }
 
@@ -213,6 +215,7 @@ void inventory_free(struct inventory *inv)
 		free_vm(inv, vm);
 	}
 	free(inv->tids.bucket);
+	free(inv->ended.bucket);
 	free(inv->ids.bucket);
 	free(inv->pids.bucket);
 	free(inv->unknown);
@@ -284,6 +287,19 @@ int inventory_set(char **member, const char *text)
 	return 0;
 }
 
+/* Which of its process's VMs it is, in the order found; a number is not given twice while one
+ * lives. */
+static unsigned number_in_process(const struct inventory *inv, pid_t pid, uint64_t start)
+{
+	struct inv_vm *vm = NULL;
+	unsigned n = 0;
+
+	while ((vm = next_of_pid(inv, pid, vm)))
+		if (vm->start == start && vm->nth >= n)
+			n = vm->nth + 1;
+	return n;
+}
+
 static struct inv_vm *new_vm(struct inventory *inv, pid_t pid, uint64_t start, const char *key,
 			     const char *prefix)
 {
@@ -302,6 +318,7 @@ static struct inv_vm *new_vm(struct inventory *inv, pid_t pid, uint64_t start, c
 	vm->id = ++inv->last_vm;
 	vm->pid = pid;
 	vm->start = start;
+	vm->nth = number_in_process(inv, pid, start);
 	snprintf(vm->key, sizeof(vm->key), "%s", key);
 	table_add(&inv->ids, &node->by_id, vm->id);
 	table_add(&inv->pids, &node->by_pid, (uint32_t)pid);
@@ -391,6 +408,13 @@ struct inv_vcpu *inventory_add_vcpu(struct inventory *inv, struct inv_vm *vm, in
 struct inv_thread *inventory_thread(const struct inventory *inv, pid_t tid)
 {
 	struct link *l = table_get(&inv->tids, (uint32_t)tid);
+
+	return l ? &container(l, struct thread_node, by_tid)->t : NULL;
+}
+
+struct inv_thread *inventory_ended_thread(const struct inventory *inv, pid_t tid)
+{
+	struct link *l = table_get(&inv->ended, (uint32_t)tid);
 
 	return l ? &container(l, struct thread_node, by_tid)->t : NULL;
 }
@@ -569,6 +593,7 @@ struct inv_vm *inventory_identify(struct inventory *inv, struct inv_vm *vm, pid_
 		return known;
 	}
 	table_del(&inv->pids, &node->by_pid);
+	vm->nth = number_in_process(inv, pid, start);
 	vm->pid = pid;
 	vm->start = start;
 	snprintf(vm->key, sizeof(vm->key), "%s", key);
@@ -580,10 +605,13 @@ struct inv_vm *inventory_identify(struct inventory *inv, struct inv_vm *vm, pid_
 
 void inventory_thread_gone(struct inventory *inv, struct inv_thread *t)
 {
+	struct thread_node *node = container(t, struct thread_node, t);
+
 	if (t->flags & INV_GONE)
 		return;
 	t->flags |= INV_GONE;
-	table_del(&inv->tids, &container(t, struct thread_node, t)->by_tid);
+	table_del(&inv->tids, &node->by_tid);
+	table_add(&inv->ended, &node->by_tid, (uint32_t)t->tid);
 	inv->ngone++;
 	inv->generation++;
 }
@@ -653,24 +681,42 @@ static void detach_thread(struct inventory *inv, struct inv_thread *t)
 	}
 }
 
-static void sweep_vm(struct inventory *inv, struct inv_vm *vm)
+/* True when it is to be freed; else it is marked for the next time. */
+static bool sweep_one(struct inventory *inv, uint8_t *flags, bool all)
 {
-	struct inv_thread **p = &vm->threads, *t;
+	if (!(*flags & INV_GONE))
+		return false;
+	if (all || *flags & INV_LAST)
+		return true;
+	*flags |= INV_LAST;
+	inv->ngone++;
+	return false;
+}
+
+static void sweep_vcpus(struct inventory *inv, struct inv_vm *vm, bool all)
+{
 	size_t keep = 0;
 
 	/* First all threads let go: that looks at the VM's other vCPUs, so none is freed yet. */
 	for (size_t i = 0; i < vm->nvcpu; i++)
-		if (vm->vcpu[i]->flags & INV_GONE)
+		if (vm->vcpu[i]->flags & INV_GONE && (all || vm->vcpu[i]->flags & INV_LAST))
 			inventory_set_thread(inv, vm->vcpu[i], NULL);
 	for (size_t i = 0; i < vm->nvcpu; i++) {
-		if (vm->vcpu[i]->flags & INV_GONE)
+		if (sweep_one(inv, &vm->vcpu[i]->flags, all))
 			free_vcpu(inv, vm->vcpu[i]);
 		else
 			vm->vcpu[keep++] = vm->vcpu[i];
 	}
 	vm->nvcpu = keep;
+}
+
+static void sweep_vm(struct inventory *inv, struct inv_vm *vm, bool all)
+{
+	struct inv_thread **p = &vm->threads, *t;
+
+	sweep_vcpus(inv, vm, all);
 	while ((t = *p)) {
-		if (!(t->flags & INV_GONE)) {
+		if (!sweep_one(inv, &t->flags, all)) {
 			p = &t->next;
 			continue;
 		}
@@ -681,16 +727,17 @@ static void sweep_vm(struct inventory *inv, struct inv_vm *vm)
 	}
 }
 
-void inventory_sweep(struct inventory *inv)
+static void sweep(struct inventory *inv, bool all)
 {
 	struct inv_vm **p = &inv->first, *vm;
 
 	if (!inv->ngone)
 		return;
+	inv->ngone = 0;
 	for (vm = inv->first; vm; vm = vm->next)
-		sweep_vm(inv, vm);
+		sweep_vm(inv, vm, all || vm->flags & INV_LAST);
 	while ((vm = *p)) {
-		if (!(vm->flags & INV_GONE)) {
+		if (!sweep_one(inv, &vm->flags, all)) {
 			p = &vm->next;
 			continue;
 		}
@@ -698,6 +745,15 @@ void inventory_sweep(struct inventory *inv)
 		free_vm(inv, vm);
 	}
 	inv->tail = p;
-	inv->ngone = 0;
 	inv->generation++;
+}
+
+void inventory_sweep(struct inventory *inv)
+{
+	sweep(inv, true);
+}
+
+void inventory_sweep_old(struct inventory *inv)
+{
+	sweep(inv, false);
 }

@@ -21,6 +21,7 @@ enum inv_flag {
 	INV_GUESSED = 1, /* found without the rights to be sure */
 	INV_PROVISIONAL = 2, /* made from an event of an unknown thread */
 	INV_GONE = 4, /* ended; kept for the interval in flight */
+	INV_LAST = 8, /* gone for one sweep: kept for events from before its end that come late */
 };
 
 enum inv_role {
@@ -60,6 +61,7 @@ struct inv_vm {
 	uint32_t id; /* never reused, from 1 */
 	pid_t pid;
 	uint64_t start; /* of the process, clock ticks since boot */
+	unsigned nth; /* which VM of its process, from 0, in the order found */
 	char key[40]; /* debugfs folder "4711-9" or "fd:9"; "" while provisional */
 	uint8_t flags;
 	char vmm[16]; /* qemu, firecracker, cloud-hypervisor, crosvm, kvmtool, …, or comm */
@@ -100,6 +102,8 @@ struct inv_vcpu *inventory_add_vcpu(struct inventory *inv, struct inv_vm *vm, in
 struct inv_thread *inventory_add_thread(struct inventory *inv, struct inv_vm *vm, pid_t pid,
 					pid_t tid, uint64_t start, enum inv_role role);
 struct inv_thread *inventory_thread(const struct inventory *inv, pid_t tid); /* live ones */
+/* One that is gone and not swept; where the tid was reused meanwhile, the later one. */
+struct inv_thread *inventory_ended_thread(const struct inventory *inv, pid_t tid);
 struct inv_vcpu *inventory_vcpu(const struct inv_vm *vm, int kvm_id);
 /* The vCPU runs on this thread from now on. */
 void inventory_set_thread(struct inventory *inv, struct inv_vcpu *v, struct inv_thread *t);
@@ -129,6 +133,11 @@ void inventory_vm_gone(struct inventory *inv, struct inv_vm *vm);
 void inventory_vcpu_gone(struct inventory *inv, struct inv_vcpu *v);
 void inventory_thread_gone(struct inventory *inv, struct inv_thread *t);
 void inventory_sweep(struct inventory *inv);
+/*
+ * The same for what was gone at the call before; the rest of it is marked INV_LAST. A thread's
+ * last events are read after its end was seen (the watermark lies behind).
+ */
+void inventory_sweep_old(struct inventory *inv);
 /* Changes whenever anything was added, removed, moved or renamed. */
 uint64_t inventory_generation(const struct inventory *inv);
 void inventory_touch(struct inventory *inv);

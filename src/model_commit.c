@@ -51,11 +51,34 @@ static bool any_events(const struct inv_vm *vm)
 	return false;
 }
 
-/* A provisional VM that was merged into the one it is has nothing left to show. */
+/* Events of this interval. */
+static bool touched(const struct inv_vm *vm)
+{
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+		if (v && v->ex.touched)
+			return true;
+	}
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		const struct model_thread *th = thread_state(t);
+
+		if (th && th->ex.own && th->ex.own->touched)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A provisional VM that was merged into the one it is has nothing left to show, nor has one
+ * whose last interval was shown, unless events of it came late.
+ */
 static bool vm_shown(const struct inv_vm *vm)
 {
 	unsigned merged = INV_PROVISIONAL | INV_GONE;
 
+	if (vm->flags & INV_LAST && !touched(vm))
+		return false;
 	return (vm->flags & merged) != merged || any_events(vm);
 }
 
@@ -133,6 +156,15 @@ static void put_thread(struct commit *c, const struct inv_thread *t, uint32_t vm
 
 /* ---- VM rows ---- */
 
+/* pid-starttime, and where a process holds several VMs which of them it is. */
+static const char *made_id(struct snapshot *s, const struct inv_vm *vm)
+{
+	unsigned long long start = vm->start;
+
+	return vm->nth ? snapshot_printf(s, "%d-%llu-%u", (int)vm->pid, start, vm->nth)
+		       : snapshot_printf(s, "%d-%llu", (int)vm->pid, start);
+}
+
 static void put_vm_names(struct commit *c, const struct inv_vm *vm, struct snap_vm *row)
 {
 	struct snapshot *s = c->s;
@@ -146,9 +178,7 @@ static void put_vm_names(struct commit *c, const struct inv_vm *vm, struct snap_
 	else
 		row->name = snapshot_str(s, vm->name);
 	row->uuid = snapshot_str(s, vm->uuid);
-	row->vm_id = vm->uuid && vm->uuid[0] ? row->uuid
-					     : snapshot_printf(s, "%d-%llu", (int)vm->pid,
-							       (unsigned long long)vm->start);
+	row->vm_id = vm->uuid && vm->uuid[0] ? row->uuid : made_id(s, vm);
 	row->title = snapshot_str(s, vm->title ? vm->title : vm->nova);
 	row->vmm = snapshot_str(s, vm->vmm);
 	row->cmdline = snapshot_str(s, vm->cmdline);

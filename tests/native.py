@@ -7,13 +7,16 @@ are mounted: no other process sees them, and the kernel undoes them when the tes
 
 import atexit
 import ctypes
+import datetime
 import json
 import os
+import queue
 import select
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 TOP = os.environ.get("TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -167,8 +170,10 @@ class Guest:
                 raise RuntimeError("tinyvm-run ended before it was ready")
             if line in ("go?", "go"):
                 return
-            self.vcpus.append({k: int(v) for k, v in
-                               (w.split("=") for w in line.split()[1:])})
+            self._vcpu(line)
+
+    def _vcpu(self, line):
+        self.vcpus.append({k: int(v) for k, v in (w.split("=") for w in line.split()[1:])})
 
     def tid(self, vcpu, vm=0):
         return next(v["tid"] for v in self.vcpus if v["vcpu"] == vcpu and v["vm"] == vm)
@@ -183,6 +188,8 @@ class Guest:
         while (line := self.out.next(limit)) is not None:
             if line.startswith("{"):
                 self.counts.append(json.loads(line))
+            elif line.startswith("ready"):  # -L: made after the go
+                self._vcpu(line)
         if self.p.wait(limit) != 0:
             raise RuntimeError(f"tinyvm-run: exit status {self.p.returncode}")
         return self.counts
@@ -207,19 +214,33 @@ class Kvmtop:
         self.p = child([*wrap, program, "--batch", "--format", "json", "-d", str(delay),
                         *map(str, args)], stdout=subprocess.PIPE, stderr=self.err,
                        stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
-        self.out = Lines(self.p.stdout)
-        self.records = []
+        self.queue = queue.Queue()
+        self.records, self.status = [], None
+        # Read at once: kvmtop leaves out intervals when its reader is too slow.
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.p.stdout:
+            self.queue.put(line)
+        self.queue.put(None)
 
     def next(self):
-        line = self.out.next(self.delay * 5 + (60 if SANITIZED else 15))
+        """The next record, None after the last one."""
+        try:
+            line = self.queue.get(timeout=self.delay * 5 + (60 if SANITIZED else 15))
+        except queue.Empty:
+            raise TimeoutError(f"no record; stderr: {self.stderr()}") from None
         if line is None:
+            self.queue.put(None)
             return None
         self.records.append(json.loads(line))
         return self.records[-1]
 
     def skip(self, n):
         for _ in range(n):
-            self.next()
+            if self.next() is None:
+                raise RuntimeError(f"kvmtop ended: {self.stderr()}")
         return self
 
     def until(self, condition, seconds, what):
@@ -238,6 +259,14 @@ class Kvmtop:
         self.err.flush()
         with open(self.err.name, encoding="utf-8", errors="replace") as f:
             return f.read()
+
+    def settle(self):
+        """Until the records reach past this moment; what was written meanwhile is in them too."""
+        now = time.time() + 0.1  # an interval ends a few ms before it is written
+        while (r := self.next()) is not None:
+            if datetime.datetime.fromisoformat(r["time"]).timestamp() > now:
+                return self
+        raise RuntimeError(f"kvmtop ended: {self.stderr()}")
 
     def end(self):
         """SIGTERM; reads what is left; all records."""

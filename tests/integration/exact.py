@@ -22,8 +22,7 @@ def watched(guests, *args, env=None, delay=0.25):
         g.go()
     for g in guests:
         g.wait()
-    top.skip(2)
-    return top.end()
+    return top.settle().end()
 
 
 def check(records, g, name):
@@ -79,7 +78,7 @@ def halts():
     g = n.Guest("-c", 2, "-H", 2, "hlt:100", "hlt:60")
     top = n.Kvmtop("--event", "halt").skip(2)
     g.go().wait()
-    r = top.skip(2).end()
+    r = top.settle().end()
     n.same(sum(n.only(n.counted(r, g.pid), "halt").values()), 160, "halts in the kernel: all of them")
     for v, want in ((0, 100), (1, 60)):
         n.same(sum(n.only(n.counted(r, g.pid, vcpu=v), "halt").values()), want,

@@ -19,8 +19,7 @@ def one(kind, key, program, name):
     top = n.Kvmtop("--event", kind, env=SMALL, delay=0.5)
     top.skip(1)
     g.go().wait()
-    top.skip(2)
-    r = top.end()
+    r = top.settle().end()
     want = sum(c for k, c in n.truth(g.counts).items() if k[0] == kind)
     if key:
         want = n.truth(g.counts)[(kind, key)]
