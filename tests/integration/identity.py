@@ -66,7 +66,8 @@ def short_life():
     top = watch()
     g = n.Guest("-L", "-e", 50, "-t", "", "-r", 20000, "out:inf")
     g.go()
-    r = finish(top, g)
+    g.wait()
+    r = top.settle().skip(2).end()
     mine = [vm for x in r for vm in x["vms"] if vm["pid"] in (g.pid, g.tid(0))]
     n.ok(mine, "a VM that lives 50 ms is seen", [vm["name"] for x in r for vm in x["vms"]])
     total = {}
