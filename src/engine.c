@@ -31,6 +31,7 @@
 #define WATERMARK_LAG (5 * NS_PER_MS)
 #define MAX_COLLECTORS 16
 #define MAX_READERS 8
+#define STARVED_TICKS 30
 
 struct active {
 	const struct collector *c;
@@ -60,6 +61,7 @@ struct engine {
 	struct demand demand;
 	struct governor governor;
 	bool no_entry_exit;
+	unsigned starved; /* ticks for which pins are read because of steal */
 	void *vms; /* state of the collector vms, NULL where it is not open */
 };
 
@@ -332,6 +334,7 @@ static void apply_demand(struct engine *e)
 	/* A KVM without kvm_exit still tells what leaves to the VMM: that stands in for EXIT/s. */
 	if (e->no_entry_exit)
 		all.kinds |= KIND_BIT(KIND_USEREXIT);
+	all.pins |= e->starved > 0;
 	all.kinds &= ~e->governor.dropped;
 	e->demand = all;
 	model_demand(e->model, &all);
@@ -418,6 +421,23 @@ static void find_entry_exit(struct engine *e, const struct snapshot *s)
 	apply_demand(e);
 }
 
+/*
+ * Where a vCPU is starved its pins may be the reason (the rule pin-overlap), so they are read
+ * though no column shows them; and for a while longer, for steal comes and goes.
+ */
+static void find_starved(struct engine *e, const struct snapshot *s)
+{
+	bool before = e->starved > 0;
+
+	if (e->starved > 0)
+		e->starved--;
+	for (size_t i = 0; i < s->nfindings; i++)
+		if (!strcmp(s->findings[i].rule, "steal"))
+			e->starved = STARVED_TICKS;
+	if (before != (e->starved > 0))
+		apply_demand(e);
+}
+
 static void publish(struct engine *e, struct snapshot *s)
 {
 	for (size_t i = 0; i < e->nreader; i++)
@@ -448,6 +468,7 @@ static void tick(struct engine *e)
 	if (s) {
 		govern(e, s);
 		find_entry_exit(e, s);
+		find_starved(e, s);
 		publish(e, s);
 		snapshot_unref(s);
 	}
