@@ -389,7 +389,8 @@ static void write_sources(struct format_state *f, struct out *o, const struct sn
 					  source_object(f, s->sources[i].name, s->sources[i].state,
 							s->sources[i].why, s->sources[i].mend)))
 			f->rc = -ENOMEM;
-	for (unsigned why = 0; why < WHY_NR; why++) {
+	/* WHY_NONE: there is nothing to have, as the time of an exit that is not open. */
+	for (unsigned why = WHY_NONE + 1; why < WHY_NR; why++) {
 		json_t *fields = absent_fields(f, why), *row;
 
 		if (!fields)

@@ -159,7 +159,7 @@ static void put_figure(const struct format_state *f, struct out *o, size_t i,
 	if (!value_has(cell->v))
 		snprintf(figure, sizeof(figure), "%s", cell->v.state == VALUE_NA ? "n/a" : "-");
 	else if (unit == UNIT_NS)
-		fmt_ns(figure, sizeof(figure), cell->v, 8);
+		fmt_ns(figure, sizeof(figure), cell->v, width_of(c));
 	else if (format_is_whole(unit))
 		snprintf(figure, sizeof(figure), "%.0f", cell->v.v);
 	else

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The command line (src/options.c): what is taken, and the words for each mistake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "batch_table.h"
+#include "commands.h"
+#include "options.h"
+
+#define MAX_WORDS 24
+
+/* Splits at blanks; "|" in a word stands for a blank. */
+static int parse(const char *line, struct options *o, char *err, size_t size, char *buf)
+{
+	char name[] = "kvmtop", *argv[MAX_WORDS + 1] = {name};
+	int argc = 1;
+
+	strcpy(buf, line);
+	for (char *p = strtok(buf, " "); p && argc < MAX_WORDS; p = strtok(NULL, " ")) {
+		for (char *c = p; *c; c++)
+			if (*c == '|')
+				*c = ' ';
+		argv[argc++] = p;
+	}
+	argv[argc] = NULL;
+	return options_parse(argc, argv, o, err, size);
+}
+
+static void good(const char *line, struct options *o, char *buf)
+{
+	char err[400];
+
+	if (parse(line, o, err, sizeof(err), buf))
+		fail_msg("%s: %s", line, err);
+}
+
+static void defaults(void **state)
+{
+	struct options o;
+	char buf[256];
+
+	(void)state;
+	good("--batch", &o, buf);
+	assert_float_equal(o.delay_s, 1, 0);
+	assert_float_equal(o.max_overhead_pct, 2, 0);
+	assert_int_equal(o.iterations, 0);
+	assert_int_equal(o.format, FORMAT_TEXT);
+	assert_int_equal(o.kinds, 0);
+	assert_non_null(o.filter);
+	assert_ptr_equal(o.command->run, cmd_batch);
+	options_free(&o);
+	good("", &o, buf);
+	assert_int_equal(o.command->bit, FOR_LIVE);
+	options_free(&o);
+	good("doctor --format json", &o, buf);
+	assert_ptr_equal(o.command->run, cmd_doctor);
+	options_free(&o);
+}
+
+static void values(void **state)
+{
+	struct options o;
+	char buf[256];
+
+	(void)state;
+	good("-b -d 0.1 -n 3 -p 23,42 -M web01 --vcpu 0,id:4 -s %steal -r --format csv --table vm "
+	     "--fields name,cpu_pct",
+	     &o, buf);
+	assert_float_equal(o.delay_s, 0.1, 1e-12);
+	assert_int_equal(o.iterations, 3);
+	assert_string_equal(o.sort, "%steal");
+	assert_true(o.reverse && filter_has_vms(o.filter) && filter_has_vcpus(o.filter));
+	assert_int_equal(o.format, FORMAT_CSV);
+	assert_string_equal(o.table->name, "vm");
+	options_free(&o);
+	good("--batch --event mmio,ioport --totals --max-overhead 0 --root /x --collectors "
+	     "vms,sched",
+	     &o, buf);
+	assert_int_equal(o.kinds, KIND_BIT(KIND_MMIO) | KIND_BIT(KIND_IOPORT));
+	assert_true(o.totals);
+	assert_string_equal(o.root, "/x");
+	options_free(&o);
+	good("-b --event all --when steal_max_pct>20|and|exit_pct>5|for|3", &o, buf);
+	assert_int_equal(o.kinds, KIND_ALL);
+	assert_non_null(o.when);
+	options_free(&o);
+	good("-k pid", &o, buf); /* the full screen sorts by columns of either list */
+	options_free(&o);
+	good("-s tid", &o, buf);
+	options_free(&o);
+}
+
+static void actions(void **state)
+{
+	static const struct {
+		const char *line;
+		enum options_action action;
+	} rows[] = {{"--help", ACTION_HELP},
+		    {"-h", ACTION_HELP},
+		    {"-V", ACTION_VERSION},
+		    {"doctor -h", ACTION_HELP},
+		    {"-b --fields help", ACTION_FIELDS},
+		    {"--fields help", ACTION_FIELDS},
+		    {"--completion zsh", ACTION_COMPLETION},
+		    {"--dump-tables keys", ACTION_DUMP},
+		    {"--help --nonsense", ACTION_HELP}};
+	struct options o;
+	char buf[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		good(rows[i].line, &o, buf);
+		assert_int_equal(o.action, rows[i].action);
+		options_free(&o);
+	}
+}
+
+/* Each: one line that has what was given and what would be right. */
+static void mistakes(void **state)
+{
+	static const struct {
+		const char *line, *what, *mend;
+	} rows[] = {
+		{"-b -d 0", "-d '0'", "0.1 to 3600"},
+		{"-b -d 0.05", "-d '0.05'", "0.1 to 3600"},
+		{"-b -d 1e2", "-d '1e2'", "seconds"},
+		{"-b -d nan", "-d 'nan'", "seconds"},
+		{"-b -d 1.2.3", "-d '1.2.3'", "seconds"},
+		{"-b -d -1", "-d '-1'", "seconds"},
+		{"-b -n 0", "-n '0'", "1 or more"},
+		{"-b -n 1.5", "-n '1.5'", "1 or more"},
+		{"-b -n", "--iterations: no value", "give --iterations N"},
+		{"-b -p x", "-p 'x'", "-p 23,42"},
+		{"-b -p 1,,2", "-p '1,,2'", "-p 23,42"},
+		{"-b -p 0", "-p '0'", "numbers"},
+		{"-b -p 99999999", "-p '99999999'", "numbers"},
+		{"-b -M /[/", "-M '/[/'", "regular expression"},
+		{"-b --vcpu -1", "--vcpu '-1'", "id:5"},
+		{"-b --vcpu id:", "--vcpu 'id:'", "id:5"},
+		{"-b -s nonsense", "-s 'nonsense'", "--fields help"},
+		{"-s nonsense", "-s 'nonsense'", "--fields help"},
+		{"-b --format xml", "--format 'xml'", "text, csv or json"},
+		{"-b --table x", "--table 'x'", "vcpu-exit"},
+		{"-b --fields x", "'x'", "--fields help"},
+		{"-b --fields cpu_pct,", "''", "--fields help"},
+		{"-b --collectors nope", "'nope'", "sched"},
+		{"-b --event io", "--event 'io'", "ioport"},
+		{"-b --when steal>", "the end", "for example"},
+		{"-b --when nope>1", "no such field", "--fields help"},
+		{"-b --max-overhead 101", "'101'", "percent"},
+		{"--color blue", "--color 'blue'", "truecolor"},
+		{"-b --root=", "--root", "folder"},
+		{"--completion tcsh", "'tcsh'", "bash, zsh or fish"},
+		{"--batch=yes", "--batch: takes no value", "leave away"},
+		{"--nonsense", "'--nonsense'", "--help"},
+		{"-b -x", "'-x'", "--help"},
+		{"nonsense", "'nonsense'", "--help"},
+		{"doctor twice", "'twice'", "options only"},
+		{"--table vm", "--table", "add --batch"},
+		{"doctor --totals", "--totals", "not for kvmtop doctor"},
+		{"-b --color never", "--color", "not for --batch"},
+		{"-b -M \x1b[31m|x --table \x1b[2J", "\\e[2J", "give one of"},
+	};
+	struct options o;
+	char buf[256], err[400];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (parse(rows[i].line, &o, err, sizeof(err), buf) != -22)
+			fail_msg("%s: taken", rows[i].line);
+		if (!strstr(err, rows[i].what) || !strstr(err, rows[i].mend))
+			fail_msg("%s: says: %s", rows[i].line, err);
+		assert_null(strchr(err, '\n'));
+		assert_null(strchr(err, '\x1b'));
+		options_free(&o);
+	}
+}
+
+static void the_table_is_in_order(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < option_nrows; i++) {
+		const struct option_row *r = &option_rows[i];
+
+		assert_non_null(r->parse);
+		assert_true(r->hidden || strlen(r->help) > 10);
+		assert_true(r->commands != 0);
+		for (size_t j = 0; j < i; j++) {
+			assert_string_not_equal(option_rows[j].name, r->name);
+			assert_int_not_equal(option_rows[j].letter, r->letter);
+		}
+	}
+	for (const struct command *c = commands; c->run; c++)
+		assert_true(strlen(c->what) > 10);
+}
+
+static char *written(void (*make)(FILE *), size_t *n)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, n);
+
+	make(f);
+	fclose(f);
+	return text;
+}
+
+static void help_has_every_option_and_fits(void **state)
+{
+	size_t n;
+	char *help = written(options_help, &n);
+
+	(void)state;
+	for (size_t i = 0; i < option_nrows; i++) {
+		char name[40];
+
+		snprintf(name, sizeof(name), "--%s", option_rows[i].name);
+		assert_true((strstr(help, name) != NULL) == !option_rows[i].hidden);
+	}
+	for (char *p = help; *p; p += strcspn(p, "\n") + 1)
+		assert_true(strcspn(p, "\n") <= 100);
+	free(help);
+	help = written(options_fields_help, &n);
+	assert_non_null(strstr(help, "steal_max_pct"));
+	free(help);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(values),
+		cmocka_unit_test(actions),
+		cmocka_unit_test(mistakes),
+		cmocka_unit_test(the_table_is_in_order),
+		cmocka_unit_test(help_has_every_option_and_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
