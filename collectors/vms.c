@@ -80,12 +80,29 @@ static void slice(struct vms *s, int64_t now, int64_t budget)
 	arm(s, !done);
 }
 
+/* A vCPU's first run: debugfs names its thread from now on. */
+static void answer(void *ctx, struct inv_thread *t)
+{
+	struct vms *s = ctx;
+
+	for (size_t i = 0; i < s->nvmm; i++) {
+		struct vmm *m = s->vmm[i];
+
+		if (m->pid != t->vm->pid || m->start != t->vm->start)
+			continue;
+		if (!m->died)
+			vms_scan(s, m, LOOK_VCPUS);
+		return;
+	}
+}
+
 static void vms_close(void *state)
 {
 	struct vms *s = state;
 
 	if (!s)
 		return;
+	inventory_on_ask(s->inv, NULL, NULL);
 	while (s->nvmm)
 		vms_drop(s, s->vmm[s->nvmm - 1]);
 	vms_procs_free(s);
@@ -124,6 +141,7 @@ static int vms_open(const struct collector_env *env, void **state)
 		      : inventory_observe(s->inv, &o);
 	if (err)
 		goto fail;
+	inventory_on_ask(s->inv, answer, s);
 	s->foreign_ns = vms_foreign_ns(s->root);
 	vms_dirs_list(s);
 	vms_procs_list(s, now);

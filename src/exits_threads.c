@@ -243,6 +243,8 @@ struct ex_thread *exits_thread(struct exits *x, int32_t tid)
 		inv = inventory_ended_thread(x->inv, tid);
 	if (!inv)
 		inv = inventory_provisional(x->inv, tid);
+	if (inv)
+		inventory_ask(x->inv, inv);
 	t = inv ? state_ex_thread(inv) : NULL;
 	if (!t)
 		return NULL;

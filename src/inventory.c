@@ -46,6 +46,8 @@ struct inventory {
 	uint64_t generation;
 	pid_t *unknown; /* a ring: [head, head + n) modulo room */
 	size_t unknown_head, unknown_n, unknown_room;
+	void (*ask)(void *ctx, struct inv_thread *t);
+	void *ask_ctx;
 	struct inv_observer observer[MAX_OBSERVERS];
 	size_t nobserver;
 };
@@ -542,6 +544,19 @@ static int unknown_push(struct inventory *inv, pid_t tid)
 	}
 	inv->unknown[(inv->unknown_head + inv->unknown_n++) % inv->unknown_room] = tid;
 	return 0;
+}
+
+void inventory_on_ask(struct inventory *inv, void (*ask)(void *ctx, struct inv_thread *t),
+		      void *ctx)
+{
+	inv->ask = ask;
+	inv->ask_ctx = ctx;
+}
+
+void inventory_ask(struct inventory *inv, struct inv_thread *t)
+{
+	if (inv->ask && !t->vcpu && !(t->flags & (INV_PROVISIONAL | INV_GONE)))
+		inv->ask(inv->ask_ctx, t);
 }
 
 pid_t inventory_take_unknown(struct inventory *inv)

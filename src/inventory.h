@@ -115,6 +115,13 @@ int inventory_set(char **member, const char *text);
  * "tid:<tid>" with one thread and puts the tid on the list that `vms` works off.
  */
 struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid);
+/*
+ * An event came from a known thread that runs no vCPU as far as is known: asks whoever said
+ * inventory_on_ask() at once, so that the event finds its vCPU and VM. Nothing is freed in it.
+ */
+void inventory_ask(struct inventory *inv, struct inv_thread *t);
+void inventory_on_ask(struct inventory *inv, void (*ask)(void *ctx, struct inv_thread *t),
+		      void *ctx);
 /* Takes one tid off that list; 0: empty. */
 pid_t inventory_take_unknown(struct inventory *inv);
 /* Thread t moves to another VM (a provisional one was identified); cookies stay with it. */

@@ -545,6 +545,27 @@ static void an_event_of_an_unknown_thread(void **state)
 	assert_string_equal(only_vm(h)->name, "quick");
 }
 
+/* A vCPU that had not run when it was found: its first event asks for its thread. */
+static void an_event_of_a_thread_without_a_vcpu(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t;
+
+	process(h, 2900, "twovm", 5000, 0, "twovm", "/");
+	descriptor(h, 2900, 4, "anon_inode:kvm-vm");
+	descriptor(h, 2900, 6, "anon_inode:kvm-vm");
+	thread_of(h, 2900, 2901, "twovm", 5001, 0);
+	kvm_vcpu(h, "2900-4", 0, 0);
+	kvm_vcpu(h, "2900-6", 0, 0);
+	start(h, NULL);
+	t = inventory_thread(h->inv, 2901);
+	assert_null(t->vcpu);
+	kvm_vcpu(h, "2900-6", 0, 2901);
+	inventory_ask(h->inv, t);
+	assert_string_equal(t->vm->key, "2900-6");
+	assert_ptr_equal(t->vcpu, t->vm->vcpu[0]);
+}
+
 /* Another VM that is new at the same time is not taken for the one of the event. */
 static void an_event_beside_another_new_vm(void **state)
 {
@@ -684,6 +705,7 @@ int main(void)
 		WITH(guessed_without_rights),
 		WITH(guessed_by_guest_time),
 		WITH(an_event_of_an_unknown_thread),
+		WITH(an_event_of_a_thread_without_a_vcpu),
 		WITH(an_event_beside_another_new_vm),
 		WITH(a_vm_in_an_old_process),
 		WITH(an_event_of_a_thread_that_is_gone),
