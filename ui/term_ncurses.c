@@ -20,7 +20,7 @@
 
 #include "keymap.h"
 
-/* The keymap's names, not those of curses. */
+/* How long an Esc waits for the rest of a key's sequence. */
 #define ESC_DELAY_MS 50
 #define MAX_PAIRS 256
 
@@ -115,24 +115,20 @@ static void disarm_rescue(void)
 		signal(crash_signals[i], SIG_DFL);
 }
 
-/* True colours need a description with direct colours: "xterm-256color" has "xterm-direct". */
+/*
+ * True colours need a description with direct colours: beside "xterm-256color" there is
+ * "xterm-direct" where ncurses-term is installed. Without it 256 colours have to do.
+ */
 static SCREEN *open_direct(const struct terminal *t, const char *name)
 {
 	char direct[64];
-	size_t n = strcspn(name, "-");
 	int err;
 
-	if (n > 40)
+	if (snprintf(direct, sizeof(direct), "%.*s-direct", (int)strcspn(name, "-"), name) >=
+	    (int)sizeof(direct))
 		return NULL;
-	snprintf(direct, sizeof(direct), "%.*s-direct", (int)n, name);
-	if (setupterm(direct, fileno(t->out), &err) != OK) {
-		snprintf(direct, sizeof(direct), "xterm-direct");
-		if (strncmp(name, "tmux", 4) != 0 && strncmp(name, "screen", 6) != 0 &&
-		    !strstr(name, "256color"))
-			return NULL;
-		if (setupterm(direct, fileno(t->out), &err) != OK)
-			return NULL;
-	}
+	if (setupterm(direct, fileno(t->out), &err) != OK)
+		return NULL;
 	del_curterm(cur_term);
 	return newterm(direct, t->out, t->in);
 }
