@@ -122,7 +122,7 @@ void info_page(struct ui *ui, struct page *p)
 		page_add(p, ROLE_WARN, "finding", ROLE_TEXT, safe);
 		add_text(p, "look at", f->next);
 	}
-	if (vcpu) {
+	if (vm && vcpu) {
 		vcpu_info(p, vm, vcpu);
 		page_heading(p, "Its VM");
 	}

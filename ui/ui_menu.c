@@ -144,11 +144,9 @@ static void columns_act(struct ui *ui, enum action a)
 
 void ui_menu_act(struct ui *ui, enum action a)
 {
-	if (a == ACT_QUIT || a == ACT_BACK)
-		ui->mode = MODE_MAIN;
-	else if (a == ACT_OPEN && ui->mode == MODE_SORT)
+	if (a == ACT_OPEN && ui->mode == MODE_SORT)
 		take_sort(ui);
-	else if (a == ACT_OPEN)
+	else if (a == ACT_QUIT || a == ACT_BACK || a == ACT_OPEN)
 		ui->mode = MODE_MAIN;
 	else if (ui->mode == MODE_COLUMNS)
 		columns_act(ui, a);

@@ -10,7 +10,7 @@
 #include "surface.h"
 #include "ui.h"
 /* The helper is part of each test program that needs it. */
-#include "../unit/made_snapshot.c"
+#include "../unit/made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 static void check(const struct surface *s)
 {

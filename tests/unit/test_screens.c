@@ -19,7 +19,7 @@
 #include "text.h"
 #include "ui.h"
 /* The helper is part of each test program that needs it. */
-#include "made_snapshot.c"
+#include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 struct screen {
 	const char *name;
@@ -131,8 +131,10 @@ static void compare(const char *name, const char *kind, const char *text)
 		return;
 	}
 	want = read_all(path);
-	if (!want)
+	if (!want) {
 		fail_msg("%s cannot be read: %s", path, strerror(errno));
+		return;
+	}
 	if (strcmp(want, text) != 0) {
 		snprintf(got, sizeof(got), "build/%s.%s", name, kind);
 		f = fopen(got, "w");

@@ -21,7 +21,7 @@
 #include "text.h"
 #include "ui.h"
 /* The helper is part of each test program that needs it. */
-#include "made_snapshot.c"
+#include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 struct fixture {
 	struct ui *ui;
