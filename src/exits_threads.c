@@ -285,7 +285,8 @@ void exits_relate(struct exits *x)
 	for (size_t i = 0; i < x->nhash;) {
 		struct ex_thread *t = x->hash[i];
 
-		if (t && (has_successor(x, t) || relate(x, t)))
+		/* One that ended is related as well: it may have been found and ended since. */
+		if (t && (relate(x, t) || has_successor(x, t)))
 			unhash(x, t); /* may move another one here: the same place again */
 		else
 			i++;

@@ -30,18 +30,19 @@ static uint8_t quality_of(unsigned flags)
 			 (flags & INV_PROVISIONAL ? SNAP_QUALITY_PROVISIONAL : 0));
 }
 
-static bool any_events(const struct inv_vm *vm)
+static bool vcpu_touched(const struct inv_vcpu *iv)
 {
-	const struct model_vm *s = vm_state(vm);
+	const struct model_vcpu *v = iv->cookie[INV_COOKIE_MODEL];
 
-	if (s && model_exit_rows(&s->ex.set))
-		return true;
-	for (size_t i = 0; i < vm->nvcpu; i++) {
-		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+	return v && v->ex.touched;
+}
 
-		if (v && v->ex.touched)
+/* Events of this interval. */
+static bool touched(const struct inv_vm *vm)
+{
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		if (vcpu_touched(vm->vcpu[i]))
 			return true;
-	}
 	for (struct inv_thread *t = vm->threads; t; t = t->next) {
 		const struct model_thread *th = thread_state(t);
 
@@ -51,22 +52,31 @@ static bool any_events(const struct inv_vm *vm)
 	return false;
 }
 
-/* Events of this interval. */
-static bool touched(const struct inv_vm *vm)
+static bool any_events(const struct inv_vm *vm)
 {
-	for (size_t i = 0; i < vm->nvcpu; i++) {
-		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+	const struct model_vm *s = vm_state(vm);
 
-		if (v && v->ex.touched)
-			return true;
-	}
-	for (struct inv_thread *t = vm->threads; t; t = t->next) {
-		const struct model_thread *th = thread_state(t);
+	return (s && model_exit_rows(&s->ex.set)) || touched(vm);
+}
 
-		if (th && th->ex.own && th->ex.own->touched)
-			return true;
-	}
-	return false;
+/* An unplugged vCPU's last interval was shown; it is here for late events only. */
+static bool vcpu_shown(const struct inv_vm *vm, const struct inv_vcpu *v)
+{
+	return vm->flags & INV_LAST || !(v->flags & INV_LAST) || vcpu_touched(v);
+}
+
+static size_t vcpus_shown(const struct inv_vm *vm)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		n += vcpu_shown(vm, vm->vcpu[i]);
+	return n;
+}
+
+static bool thread_shown(const struct inv_thread *t)
+{
+	return t->role != ROLE_VCPU && !(t->flags & INV_LAST);
 }
 
 /*
@@ -80,6 +90,14 @@ static bool vm_shown(const struct inv_vm *vm)
 	if (vm->flags & INV_LAST && !touched(vm))
 		return false;
 	return (vm->flags & merged) != merged || any_events(vm);
+}
+
+/* The next VM that has a row, from vm on. The number of rows was fixed before the VMs' sums. */
+static struct inv_vm *next_shown(const struct commit *c, struct inv_vm *vm, uint32_t row)
+{
+	while (vm && !vm_shown(vm))
+		vm = vm->next;
+	return row < c->s->nvms ? vm : NULL;
 }
 
 /* ---- use ---- */
@@ -196,6 +214,8 @@ static void put_vm_use(const struct inv_vm *vm, struct snap_vm *row)
 		const struct model_thread *s = thread_state(t);
 		bool is_vcpu = t->role == ROLE_VCPU;
 
+		if (t->flags & INV_LAST)
+			continue;
 		thread_use(t, &use);
 		use_sum_add(&all, &use, is_vcpu);
 		use_sum_add(is_vcpu ? &vcpus : &rest, &use, is_vcpu);
@@ -288,15 +308,15 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, uint3
 	struct snap_vm *row = &c->vms[at];
 
 	put_vm_names(c, vm, row);
-	row->nvcpu = (unsigned)vm->nvcpu;
 	row->nthread = (unsigned)vm->nthread;
 	row->vcpu_first = *nvcpu;
 	for (size_t i = 0; i < vm->nvcpu; i++)
-		put_vcpu(c, vm->vcpu[i], at, (*nvcpu)++);
-	row->vcpu_n = *nvcpu - row->vcpu_first;
+		if (vcpu_shown(vm, vm->vcpu[i]))
+			put_vcpu(c, vm->vcpu[i], at, (*nvcpu)++);
+	row->nvcpu = row->vcpu_n = *nvcpu - row->vcpu_first;
 	row->thread_first = *nthread;
 	for (const struct inv_thread *t = vm->threads; t; t = t->next)
-		if (t->role != ROLE_VCPU)
+		if (thread_shown(t))
 			put_thread(c, t, at, (*nthread)++);
 	row->thread_n = *nthread - row->thread_first;
 	put_vm_use(vm, row);
@@ -331,6 +351,21 @@ static uint32_t count_exit_rows(struct model *m)
 	return n;
 }
 
+static void put_vcpu_exit_rows(struct commit *c, const struct inv_vm *vm, uint32_t at)
+{
+	uint32_t k = c->vms[at].vcpu_first;
+
+	for (size_t i = 0; i < vm->nvcpu && vcpu_rows_wanted(c->m, vm); i++) {
+		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+		if (!vcpu_shown(vm, vm->vcpu[i]))
+			continue;
+		if (v)
+			model_put_rows(c, &v->ex.set, at, (int32_t)k, &c->vcpus[k].ex);
+		k++;
+	}
+}
+
 static void put_exit_rows(struct commit *c)
 {
 	uint32_t at = 0;
@@ -339,21 +374,13 @@ static void put_exit_rows(struct commit *c)
 	c->exit_rows = snapshot_alloc(c->s, c->exit_room, sizeof(*c->exit_rows));
 	if (!c->exit_rows)
 		c->exit_room = 0; /* the rows are missing, all other figures are there */
-	for (struct inv_vm *vm = inventory_first(c->m->inv); vm; vm = vm->next) {
+	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = next_shown(c, vm, at));
+	     vm = vm->next, at++) {
 		struct snap_vm *row = &c->vms[at];
 
-		if (!vm_shown(vm))
-			continue;
 		if (vm_state(vm))
 			model_put_rows(c, &vm_state(vm)->ex.set, at, -1, &row->ex);
-		for (size_t i = 0; i < vm->nvcpu && vcpu_rows_wanted(c->m, vm); i++) {
-			const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
-			uint32_t k = row->vcpu_first + (uint32_t)i;
-
-			if (v)
-				model_put_rows(c, &v->ex.set, at, (int32_t)k, &c->vcpus[k].ex);
-		}
-		at++;
+		put_vcpu_exit_rows(c, vm, at);
 	}
 	c->s->exits = c->exit_rows;
 	c->s->nexits = c->nexits;
@@ -370,9 +397,9 @@ static int alloc_rows(struct commit *c)
 		if (!vm_shown(vm))
 			continue;
 		vms++;
-		vcpus += vm->nvcpu;
+		vcpus += vcpus_shown(vm);
 		for (const struct inv_thread *t = vm->threads; t; t = t->next)
-			threads += t->role != ROLE_VCPU;
+			threads += thread_shown(t);
 	}
 	c->vms = snapshot_alloc(s, vms, sizeof(*c->vms));
 	c->vcpus = snapshot_alloc(s, vcpus, sizeof(*c->vcpus));
@@ -423,13 +450,14 @@ static void fill(struct commit *c)
 {
 	uint32_t at = 0, nvcpu = 0, nthread = 0;
 
-	for (struct inv_vm *vm = inventory_first(c->m->inv); vm; vm = vm->next)
-		if (vm_shown(vm))
-			put_vm(c, vm, at++, &nvcpu, &nthread);
+	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = next_shown(c, vm, at));
+	     vm = vm->next)
+		put_vm(c, vm, at++, &nvcpu, &nthread);
 	put_exit_rows(c);
 	put_sources(c);
 	model_host_rows(c);
 	model_kinds(c);
+	model_guest_time(c);
 	findings_make(c->m->findings, c->s);
 }
 

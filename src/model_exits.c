@@ -11,7 +11,9 @@
 #define NAME_SIZE 64
 #define HEAT_KEYS 8 /* a kind and table: heat maps for its top keys */
 #define MANY_VCPUS 4096 /* above it only the selected VM's vCPUs keep total histograms a key */
-#define ACCESS_MIN 10 /* events without a kvm_entry before we say that there is none */
+/* When we say that there is no kvm_entry: after so many other events, or so much guest time. */
+#define ACCESS_MIN 10
+#define GUEST_MIN 1e9
 
 static const double percentiles[] = {0.5, 0.99, 0.999};
 
@@ -95,7 +97,8 @@ void model_exit_state(struct commit *c)
 
 	if (x->seen)
 		m->no_entry_exit = false;
-	else if (x->entry_exit_all && guest_events(m) >= ACCESS_MIN)
+	else if (x->entry_exit_all &&
+		 (guest_events(m) >= ACCESS_MIN || m->guest_unseen_ns >= GUEST_MIN))
 		m->no_entry_exit = true;
 	if (c->dt_s <= 0)
 		c->exits = value_pending();
@@ -477,7 +480,7 @@ void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *r
 	static const struct model_vm none;
 	const struct model_vm *state = vm_state(vm) ? vm_state(vm) : &none;
 	struct vm_sum sum = {0};
-	size_t n = vm->nvcpu;
+	size_t n = row->nvcpu;
 
 	for (size_t i = 0; i < vm->nvcpu; i++)
 		if (vcpu_state(vm->vcpu[i]))
@@ -511,6 +514,23 @@ void model_kinds(struct commit *c)
 			   c->total_s);
 		kind->now = (struct ex_acc){0};
 		hist_clear(&kind->now_hist);
+	}
+}
+
+/* A guest that runs for a second leaves guest mode at least once: else nobody tells us. */
+void model_guest_time(struct commit *c)
+{
+	struct model *m = c->m;
+
+	if (m->ex.seen || !m->ex.entry_exit_all) {
+		m->guest_unseen_ns = 0;
+		return;
+	}
+	for (size_t i = 0; i < c->s->nvcpus; i++) {
+		struct value guest = c->s->vcpus[i].use.guest;
+
+		if (value_has(guest))
+			m->guest_unseen_ns += guest.v / 100 * (double)c->s->dt;
 	}
 }
 

@@ -34,6 +34,7 @@ void model_put_rows(struct commit *c, const struct ex_set *set, uint32_t vm, int
 void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);
 void model_vcpu_exits(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
 void model_kinds(struct commit *c);
+void model_guest_time(struct commit *c);
 void model_next(struct model *m, int64_t watermark);
 
 /* model_host.c */

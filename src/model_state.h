@@ -78,6 +78,7 @@ struct model {
 	int64_t last; /* W of the last commit */
 	int64_t since; /* where the totals begin */
 	bool have_last;
+	double guest_unseen_ns; /* guest time that passed without any kvm_entry or kvm_exit */
 	bool no_entry_exit; /* this KVM fires neither, as far as can be seen */
 };
 

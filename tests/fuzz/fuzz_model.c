@@ -207,7 +207,7 @@ static void some_commit(struct fuzz *f)
 	check_rows(f, s);
 	check_uses(s);
 	snapshot_unref(s);
-	inventory_sweep(f->inv);
+	inventory_sweep_old(f->inv);
 }
 
 static void step(struct fuzz *f)

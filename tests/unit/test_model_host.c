@@ -81,6 +81,27 @@ static void a_vm_is_the_sum_of_its_threads(void **state)
 	fixture_free(&f);
 }
 
+/* It runs and runs, and no kvm_exit ever came: the KVM fires none, and that is said. */
+static void a_busy_guest_without_exits(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s = NULL;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	for (int k = 0; k < 6; k++) {
+		read_thread(&f, 101, (k + 1) * SEC, k * 900 * MS, 0, 1);
+		snapshot_unref(s);
+		s = commit(&f, (k + 1) * SEC);
+		if (k == 1)
+			assert_int_equal(s->vms[0].ex.pct.state, VALUE_PENDING);
+	}
+	assert_int_equal(s->vms[0].ex.pct.why, WHY_NO_ENTRY_EXIT);
+	assert_int_equal(s->vms[0].ex.rate.state, VALUE_PARTIAL); /* other kinds are open: 0 */
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void its_quota_is_the_reason(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -304,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_vm_is_the_sum_of_its_threads),
+		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
 		cmocka_unit_test(exits_are_the_reason),
 		cmocka_unit_test(the_host_line_sums_to_100),
