@@ -36,7 +36,7 @@ _kvmtop()
 		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality cgroup vm vcpu kvm_id tid comm state cpu pin numa_node help'
 		;;
 	--collectors)
-		words='vms sched host_cpu kvm_events'
+		words='kvm_events vms sched host_cpu'
 		;;
 	--event)
 		words='vmexit mmio ioport msr hypercall userexit halt all'
@@ -58,7 +58,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --color --root --completion --version --help ' ;;
+		words='demo doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --color --root --completion --version --help ' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

@@ -1,5 +1,6 @@
 # fish completion for kvmtop; made by: kvmtop --completion fish
 complete -c kvmtop -f
+complete -c kvmtop -n __fish_use_subcommand -a demo -d 'small guests to look at: one busy, one that leaves guest mode often, one starved'
 complete -c kvmtop -n __fish_use_subcommand -a doctor -d 'each source of figures: works, or exactly why not and the command that mends it'
 complete -c kvmtop -s b -l batch -d 'figures as text, CSV or JSON lines on standard output'
 complete -c kvmtop -s d -l delay -x -a '0.1 0.5 1 2 5 10' -d 'length of an interval, from 0.1 s on (1)'
@@ -13,7 +14,7 @@ complete -c kvmtop -s r -l reverse -d 'turn the order round'
 complete -c kvmtop -l format -x -a 'text csv json' -d 'as text, csv or json (text)'
 complete -c kvmtop -l table -x -a 'cpu host vm vcpu exit vcpu-exit pcpu thread task finding' -d 'which rows: cpu, host, vm, vcpu, exit, vcpu-exit, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)'
 complete -c kvmtop -l fields -x -a 'name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality cgroup vm vcpu kvm_id tid comm state cpu pin numa_node help' -d 'which figures, by id; help lists them with their definitions'
-complete -c kvmtop -l collectors -x -a 'vms sched host_cpu kvm_events' -d 'only these sources; doctor lists them (all)'
+complete -c kvmtop -l collectors -x -a 'kvm_events vms sched host_cpu' -d 'only these sources; doctor lists them (all)'
 complete -c kvmtop -l event -x -a 'vmexit mmio ioport msr hypercall userexit halt all' -d 'which KVM events: vmexit, mmio, ioport, msr, hypercall, userexit, halt or all (vmexit)'
 complete -c kvmtop -l totals -d 'counts and times of exits since the start, not of the interval'
 complete -c kvmtop -l when -x -a '' -d 'only rows for which this holds: '\''steal_max_pct>20 and exit_pct>5 for 3'\''; exit status 3 when there was one'
