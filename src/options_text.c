@@ -10,33 +10,32 @@
 #include "keymap.h"
 #include "options.h"
 
+#define HELP_WIDTH 79 /* of a terminal of 80 columns */
 #define HELP_COLUMN 26
-#define HELP_WIDTH 96
+#define FIELD_COLUMN 30 /* of --fields help */
 
-/* Text from HELP_COLUMN on, broken between words; the first line begins at column `at`. */
-static void put_wrapped(FILE *to, const char *text, int at)
+/* Text from `column` on, broken between words; `at` columns of its first line are taken. */
+static void put_wrapped(FILE *to, const char *text, int at, int column)
 {
-	int col = at > HELP_COLUMN - 2 ? HELP_WIDTH + 1 : at;
+	int col = column;
 
-	if (col == at) {
-		fprintf(to, "%*s", HELP_COLUMN - at, "");
-		col = HELP_COLUMN;
-	}
+	if (at > column - 2)
+		fprintf(to, "\n%*s", column, "");
+	else
+		fprintf(to, "%*s", column - at, "");
 	while (*text) {
 		int len = (int)strcspn(text, " ");
+		bool first = col == column;
 
-		if (col + len > HELP_WIDTH) {
-			fprintf(to, "\n%*s", HELP_COLUMN, "");
-			col = HELP_COLUMN;
+		if (!first && col + 1 + len > HELP_WIDTH) {
+			fprintf(to, "\n%*s", column, "");
+			col = column;
+			first = true;
 		}
-		fprintf(to, "%.*s", len, text);
-		col += len;
+		fprintf(to, "%s%.*s", first ? "" : " ", len, text);
+		col += len + !first;
 		text += len;
-		if (*text == ' ') {
-			fputc(' ', to);
-			col++;
-			text++;
-		}
+		text += strspn(text, " ");
 	}
 	fputc('\n', to);
 }
@@ -53,7 +52,7 @@ static void put_option(FILE *to, const struct option_row *r)
 	if (r->arg)
 		n += snprintf(head + n, sizeof(head) - (size_t)n, " %s", r->arg);
 	fputs(head, to);
-	put_wrapped(to, r->help, n);
+	put_wrapped(to, r->help, n, HELP_COLUMN);
 }
 
 void options_help(FILE *to)
@@ -64,15 +63,14 @@ void options_help(FILE *to)
 	for (const struct command *c = commands; c->run; c++)
 		if (c->word)
 			fprintf(to, "       kvmtop %s [OPTION]...\n", c->word);
-	fputs("\nShows which VM and which vCPU of a KVM host is starved or leaves guest mode too "
-	      "often,"
-	      "\nand why.\n\n",
+	fputs("\nShows which VM and which vCPU of a KVM host is starved or leaves guest mode\n"
+	      "too often, and why.\n\n",
 	      to);
 	for (const struct command *c = commands; c->run; c++) {
 		if (!c->word)
 			continue;
 		fprintf(to, "  %s", c->word);
-		put_wrapped(to, c->what, 2 + (int)strlen(c->word));
+		put_wrapped(to, c->what, 2 + (int)strlen(c->word), HELP_COLUMN);
 	}
 	fputc('\n', to);
 	for (size_t i = 0; i < option_nrows; i++)
@@ -92,7 +90,7 @@ static void put_fields(FILE *to, enum field_table t)
 				 l->field[i].title);
 
 		fputs(head, to);
-		put_wrapped(to, l->field[i].help, n);
+		put_wrapped(to, l->field[i].help, n, FIELD_COLUMN);
 	}
 }
 

@@ -223,7 +223,7 @@ static void help_has_every_option_and_fits(void **state)
 		assert_true((strstr(help, name) != NULL) == !option_rows[i].hidden);
 	}
 	for (char *p = help; *p; p += strcspn(p, "\n") + 1)
-		assert_true(strcspn(p, "\n") <= 100);
+		assert_true(strcspn(p, "\n") <= 80);
 	free(help);
 	help = written(options_fields_help, &n);
 	assert_non_null(strstr(help, "steal_max_pct"));
