@@ -77,8 +77,10 @@ static void drop_columns(const struct column *cols, bool *in, size_t n, int widt
 
 static bool is_shown(const struct column *c, int i, int width, int first)
 {
+	/* Scrolled: all of them are within reach, but none twice. */
 	if (first > 0)
-		return i > first;
+		return i > first && !(c->below && width >= c->below) &&
+		       !(c->instead && width < c->from);
 	return (!c->from || width >= c->from) && (!c->below || width < c->below);
 }
 

@@ -10,6 +10,9 @@
 #include "text.h"
 #include "ui_priv.h"
 
+/* Intervals that a message stays on screen when no key takes it away. */
+#define MESSAGE_TICKS 5
+
 struct ui *ui_new(const struct ui_config *c)
 {
 	struct ui *ui = calloc(1, sizeof(*ui));
@@ -55,11 +58,15 @@ void ui_snapshot(struct ui *ui, struct snapshot *s)
 	snapshot_unref(ui->shown);
 	ui->shown = snapshot_ref(s);
 	ui->view.at = s->time;
+	/* A message has been read by then; the keys are wanted back. */
+	if (ui->message[0] && ++ui->message_age > MESSAGE_TICKS)
+		ui->message[0] = '\0';
 }
 
 void ui_message(struct ui *ui, enum role role, const char *text)
 {
 	text_escape(ui->message, sizeof(ui->message), text);
+	ui->message_age = 0;
 	ui->message_role = role;
 }
 
@@ -198,6 +205,29 @@ void ui_draw(struct ui *ui, struct surface *s)
 	ui_draw_keys(ui, &a);
 }
 
+/* What is opened or only selected: its exits are kept in detail, a row a vCPU. */
+static void demand_selected(const struct ui *ui, struct demand *out)
+{
+	const struct view *v = &ui->view;
+	uint64_t sel = v->list[view_list(v)].sel;
+	const struct snap_vcpu *c;
+
+	out->vm = v->vm;
+	out->vcpu = v->vcpu;
+	/* Above 32 bits it is the row "(other)". */
+	if (!ui->shown || sel > UINT32_MAX)
+		return;
+	if (view_list(v) == LIST_VMS) {
+		out->vm = (uint32_t)sel;
+		return;
+	}
+	c = snap_vcpu_by_id(ui->shown, (uint32_t)sel);
+	if (!c || v->level == LEVEL_VCPU)
+		return;
+	out->vcpu = c->id;
+	out->vm = ui->shown->vms[c->vm].id;
+}
+
 void ui_demand(const struct ui *ui, struct demand *out)
 {
 	const struct view *v = &ui->view;
@@ -209,14 +239,7 @@ void ui_demand(const struct ui *ui, struct demand *out)
 	out->kinds = KIND_BIT(KIND_VMEXIT);
 	out->tasks = v->level == LEVEL_HOST || ui->mode == MODE_TASKS;
 	out->pins = v->level != LEVEL_HOST || v->all_vcpus || ui->mode == MODE_INFO;
-	out->vm = v->vm;
-	out->vcpu = v->vcpu;
-	out->exits_all_vcpus = v->all_vcpus && v->level == LEVEL_HOST;
-	/* What is selected without being opened: its VM's figures are kept in detail too. */
-	if (!out->vm && ui->shown && v->list[LIST_VMS].sel <= UINT32_MAX)
-		out->vm = (uint32_t)v->list[LIST_VMS].sel;
-	if (!out->vcpu && v->level == LEVEL_VM)
-		out->vcpu = (uint32_t)v->list[LIST_VM_VCPUS].sel;
+	demand_selected(ui, out);
 	if (p && l.pane.h && p->demand)
 		p->demand(v, out);
 }

@@ -36,6 +36,7 @@ struct ui {
 	struct table_state task_state;
 	char message[256];
 	enum role message_role;
+	unsigned message_age; /* intervals that it has been there */
 	struct row_list list_rows, pane_rows, task_rows;
 	struct snap_vm other; /* the row "(other)", made from the host's figures */
 	int rows, cols; /* of the last drawing: paging, saving */

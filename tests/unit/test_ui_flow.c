@@ -369,6 +369,23 @@ static void demand_follows_what_is_visible(void **state)
 	press(f, UK_ESC);
 	ui_demand(f->ui, &d);
 	assert_false(d.threads);
+	/* A selected vCPU: its VM's rows are wanted, not every VM's. */
+	type(f, "v");
+	ui_demand(f->ui, &d);
+	assert_false(d.exits_all_vcpus);
+	assert_int_equal(d.vm, 1);
+	assert_int_equal(d.vcpu, 1003);
+}
+
+static void messages_go_away(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "r");
+	assert_true(on_screen(f, "totals set to zero"));
+	for (int i = 0; i < 8; i++)
+		next_snapshot(f);
+	assert_false(on_screen(f, "totals set to zero"));
 }
 
 static void saves_without_overwriting(void **state)
@@ -450,6 +467,7 @@ int main(void)
 		FLOW(requests),
 		FLOW(q_closes_help_and_menus),
 		FLOW(demand_follows_what_is_visible),
+		FLOW(messages_go_away),
 		FLOW(saves_without_overwriting),
 		cmocka_unit_test(history_thins_by_age),
 	};

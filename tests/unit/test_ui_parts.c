@@ -158,6 +158,24 @@ static void columns_go_in_their_order(void **state)
 		       "VM vCPU PID %CPU %GUEST %SYS %STEAL MAX@v EXIT/s %EXIT p99 TOP EXIT WHY");
 }
 
+static void no_column_is_there_twice(void **state)
+{
+	struct column cols[VIEW_COLUMNS];
+	struct column_place place[VIEW_COLUMNS];
+
+	(void)state;
+	for (int list = 0; list < LIST_NR; list++)
+		for (int width = 40; width <= 300; width++)
+			for (int first = 0; first < 12; first++) {
+				size_t n = columns_of(&list_defs[list], width, first, cols, place);
+
+				for (size_t i = 0; i < n; i++)
+					for (size_t k = 0; k < i; k++)
+						assert_string_not_equal(cols[place[i].col].field,
+									cols[place[k].col].field);
+			}
+}
+
 /* --- keys --- */
 
 static void no_key_is_bound_twice(void **state)
@@ -526,6 +544,7 @@ int main(void)
 		cmocka_unit_test(layout_is_as_documented),
 		cmocka_unit_test(no_columns_overlap),
 		cmocka_unit_test(columns_go_in_their_order),
+		cmocka_unit_test(no_column_is_there_twice),
 		cmocka_unit_test(no_key_is_bound_twice),
 		cmocka_unit_test(every_function_key_has_a_letter),
 		cmocka_unit_test(key_names),
