@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vms_priv.h"
@@ -40,10 +41,15 @@ bool vms_foreign_ns(const struct sysroot *root)
 static bool exists(const struct sysroot *root, const char *path)
 {
 	int fd = sysroot_openat(root, path, O_PATH);
+	struct stat st;
+	bool yes;
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	if (fd < 0)
+		return false;
+	/* hidepid=2 hides a process from stat, not from O_PATH. */
+	yes = !fstat(fd, &st);
+	close(fd);
+	return yes;
 }
 
 static void probe_kvm(const struct sysroot *root, struct probes *out)

@@ -99,14 +99,15 @@ if os.geteuid() == 0:
 _children = []
 
 
-def _end_children():
+def end_children():
+    """All processes that this test started; at its end at the latest."""
     for p in _children:
         if p.poll() is None:
             p.kill()
             p.wait()
 
 
-atexit.register(_end_children)
+atexit.register(end_children)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
