@@ -102,6 +102,8 @@ static bool look(struct ring *r)
 		r->tail = r->head;
 		return false;
 	}
+	/* The data lie in the cache of the CPU that wrote them: fetch ahead, some 16 records. */
+	__builtin_prefetch(r->data + ((r->tail + 1024) & (r->size - 1)));
 	r->next_time = record_time(r, h);
 	return true;
 }
