@@ -110,9 +110,9 @@ static void on_batch(void *ctx, const struct ring_record *rec, size_t n)
 
 	for (size_t i = 0; i < n; i++, r->n++) {
 		char got[128], want[128];
-		const uint8_t *raw;
+		const uint8_t *raw = NULL;
 		struct sample s;
-		uint32_t len;
+		uint32_t len = 0;
 
 		assert_true(record_raw(rec[i].h, &raw, &len));
 		assert_true(kvm_format_decode(r->format, raw, len, &s));
