@@ -246,9 +246,8 @@ void engine_free(struct engine *e)
 	engine_stop(e);
 	for (size_t i = 0; i < e->nreader; i++)
 		reader_free(e->reader[i]);
-	/* The inventory's observers release the cookies: they go before their owners do. */
+	model_free(e->model); /* takes its cookies back from the inventory */
 	inventory_free(e->env.inv);
-	model_free(e->model);
 	kvm_names_free(e->env.names);
 	sysroot_close(e->env.root);
 	close_fd(e->epfd);

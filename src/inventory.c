@@ -155,6 +155,16 @@ int inventory_observe(struct inventory *inv, const struct inv_observer *o)
 	return 0;
 }
 
+void inventory_unobserve(struct inventory *inv, const void *ctx)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < inv->nobserver; i++)
+		if (inv->observer[i].ctx != ctx)
+			inv->observer[kept++] = inv->observer[i];
+	inv->nobserver = kept;
+}
+
 static struct vm_node *node_of_vm(struct inv_vm *vm)
 {
 	return container(vm, struct vm_node, vm);

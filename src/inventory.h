@@ -88,6 +88,8 @@ struct inv_observer {
 struct inventory *inventory_new(void); /* NULL: no memory */
 void inventory_free(struct inventory *inv);
 int inventory_observe(struct inventory *inv, const struct inv_observer *o); /* copied */
+/* Forgets the observers with this ctx: one that is freed before the inventory. */
+void inventory_unobserve(struct inventory *inv, const void *ctx);
 
 struct inv_vm *inventory_first(struct inventory *inv); /* then ->next */
 size_t inventory_nvm(const struct inventory *inv);

@@ -287,6 +287,7 @@ static void free_cookies(struct model *m)
 			thread_free(m, t);
 		vm_free(m, vm);
 	}
+	inventory_unobserve(m->inv, m);
 }
 
 void model_free(struct model *m)
