@@ -199,7 +199,7 @@ static void set_vcpu(struct exits *x, struct ex_thread *t, struct ex_vcpu *v)
 	t->kvm_id = v->inv ? v->inv->kvm_id : -1;
 	if (!old || old == v)
 		return;
-	if (old == t->own || (old->vm->provisional && old->vm != v->vm))
+	if (old == t->own || (old->vm && old->vm->provisional && old->vm != v->vm))
 		take_vcpu(x, v, old);
 }
 

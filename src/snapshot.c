@@ -138,20 +138,18 @@ const char *snapshot_str(struct snapshot *s, const char *text)
 
 const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
 {
-	va_list ap;
-	char *p;
+	va_list ap, again;
+	char *p = NULL;
 	int n;
 
 	va_start(ap, fmt);
+	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
+	if (n > 0)
+		p = arena(box_of(s), (size_t)n + 1, 1);
+	if (p)
+		vsnprintf(p, (size_t)n + 1, fmt, again);
+	va_end(again);
 	va_end(ap);
-	if (n <= 0)
-		return "";
-	p = arena(box_of(s), (size_t)n + 1, 1);
-	if (!p)
-		return "";
-	va_start(ap, fmt);
-	vsnprintf(p, (size_t)n + 1, fmt, ap);
-	va_end(ap);
-	return p;
+	return p ? p : "";
 }
