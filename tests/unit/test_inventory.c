@@ -191,6 +191,55 @@ static void what_is_gone_stays_until_the_sweep(void **state)
 	assert_ptr_equal(again->next, vm);
 }
 
+/* Its last events are read after its end was seen: it is kept, and found, for one sweep more. */
+static void what_ended_is_found_until_the_second_sweep(void **state)
+{
+	struct inventory *inv = *state;
+	struct inv_vm *vm = inventory_add_vm(inv, 100, 1, "100-9");
+	struct inv_vcpu *v = inventory_add_vcpu(inv, vm, 0);
+	struct inv_thread *t = inventory_add_thread(inv, vm, 100, 101, 7, ROLE_VCPU), *next;
+
+	inventory_set_thread(inv, v, t);
+	assert_null(inventory_ended_thread(inv, 101));
+	inventory_vm_gone(inv, vm);
+	assert_ptr_equal(inventory_ended_thread(inv, 101), t);
+	inventory_sweep_old(inv);
+	assert_ptr_equal(inventory_first(inv), vm);
+	assert_true(vm->flags & INV_LAST);
+	assert_ptr_equal(inventory_ended_thread(inv, 101), t);
+	assert_ptr_equal(t->vcpu, v);
+	/* The tid is taken again: both are there, each by its own way. */
+	vm = inventory_add_vm(inv, 200, 2, "200-9");
+	next = inventory_add_thread(inv, vm, 200, 101, 9, ROLE_VCPU);
+	assert_ptr_equal(inventory_thread(inv, 101), next);
+	assert_ptr_equal(inventory_ended_thread(inv, 101), t);
+	inventory_sweep_old(inv);
+	assert_null(inventory_ended_thread(inv, 101));
+	assert_ptr_equal(inventory_thread(inv, 101), next);
+	assert_ptr_equal(inventory_first(inv), vm);
+	assert_null(vm->next);
+	/* One that ends alone goes the same way. */
+	inventory_thread_gone(inv, next);
+	inventory_sweep_old(inv);
+	assert_int_equal(vm->nthread, 1);
+	inventory_sweep_old(inv);
+	assert_int_equal(vm->nthread, 0);
+}
+
+static void vms_of_a_process_are_numbered(void **state)
+{
+	struct inventory *inv = *state;
+	struct inv_vm *a = inventory_add_vm(inv, 100, 1, "100-9");
+	struct inv_vm *b = inventory_add_vm(inv, 100, 1, "100-10");
+
+	assert_int_equal(a->nth, 0);
+	assert_int_equal(b->nth, 1);
+	assert_int_equal(inventory_add_vm(inv, 101, 1, "101-9")->nth, 0);
+	inventory_vm_gone(inv, a);
+	assert_int_equal(b->nth, 1); /* it stays what it was */
+	assert_int_equal(inventory_add_vm(inv, 100, 1, "100-11")->nth, 2);
+}
+
 struct freed {
 	int threads, vcpus, vms;
 };
@@ -345,6 +394,8 @@ int main(void)
 		WITH(one_thread_runs_two_vcpus),
 		WITH(a_thread_outlives_one_of_two_vms),
 		WITH(what_is_gone_stays_until_the_sweep),
+		WITH(what_ended_is_found_until_the_second_sweep),
+		WITH(vms_of_a_process_are_numbered),
 		cmocka_unit_test(observers_see_all_that_is_freed),
 		WITH(an_unknown_thread_is_provisional),
 		WITH(many_unknown_threads_keep_their_order),
