@@ -132,7 +132,7 @@ static void sort_rows(const struct table_ctx *c, struct row_list *rows)
 }
 
 /* The selected row is gone: what stands in its place now is selected. */
-static void mend_selection(const struct table_ctx *c, const struct row_list *rows)
+void table_mend(const struct table_ctx *c, const struct row_list *rows)
 {
 	struct table_state *st = c->state;
 
@@ -157,7 +157,7 @@ void table_arrange(const struct table_ctx *c, struct row_list *rows)
 {
 	apply_filter(c, rows);
 	sort_rows(c, rows);
-	mend_selection(c, rows);
+	table_mend(c, rows);
 }
 
 int table_selected(const struct table_ctx *c, const struct row_list *rows)

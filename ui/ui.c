@@ -48,6 +48,17 @@ void ui_free(struct ui *ui)
 	free(ui);
 }
 
+void ui_show(struct ui *ui, struct snapshot *s)
+{
+	/* Rows point into the one that goes; another may come to stand at its address. */
+	ui->made.snap = NULL;
+	ui->list_rows.n = ui->pane_rows.n = ui->task_rows.n = 0;
+	snapshot_ref(s);
+	snapshot_unref(ui->shown);
+	ui->shown = s;
+	ui->view.at = s->time;
+}
+
 void ui_snapshot(struct ui *ui, struct snapshot *s)
 {
 	snapshot_unref(ui->newest);
@@ -55,9 +66,7 @@ void ui_snapshot(struct ui *ui, struct snapshot *s)
 	history_push(ui->history, s);
 	if (ui->view.paused && ui->shown)
 		return;
-	snapshot_unref(ui->shown);
-	ui->shown = snapshot_ref(s);
-	ui->view.at = s->time;
+	ui_show(ui, s);
 	/* A message has been read by then; the keys are wanted back. */
 	if (ui->message[0] && ++ui->message_age > MESSAGE_TICKS)
 		ui->message[0] = '\0';

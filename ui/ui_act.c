@@ -189,21 +189,11 @@ static void search_next(struct ui *ui, bool back)
 		ui_message(ui, ROLE_NOTICE, "not found");
 }
 
-static void show(struct ui *ui, struct snapshot *s)
-{
-	if (!s)
-		return;
-	snapshot_ref(s);
-	snapshot_unref(ui->shown);
-	ui->shown = s;
-	ui->view.at = s->time;
-}
-
 static void pause_or_go_on(struct ui *ui)
 {
 	ui->view.paused = !ui->view.paused;
-	if (!ui->view.paused)
-		show(ui, ui->newest);
+	if (!ui->view.paused && ui->newest)
+		ui_show(ui, ui->newest);
 }
 
 /* Stepping implies a pause: what was looked for must not run away. */
@@ -220,7 +210,7 @@ static void step_time(struct ui *ui, int by)
 			   by < 0 ? "the oldest interval in memory" : "the newest");
 		return;
 	}
-	show(ui, history_at(ui->history, at + (size_t)(long)by));
+	ui_show(ui, history_at(ui->history, at + (size_t)(long)by));
 }
 
 static struct ui_request change_delay(struct ui *ui, int by)

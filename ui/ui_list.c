@@ -82,14 +82,43 @@ static void add_vcpus(struct ui *ui)
 
 #define OTHER_ID UINT64_MAX
 
+/* Remembers what the rows are made of; true where they were made of the same already. */
+static bool rows_are_made(struct ui *ui, const struct table_ctx *c)
+{
+	const struct view *v = &ui->view;
+	bool same = ui->made.snap == ui->shown && ui->made.list == view_list(v) &&
+		    ui->made.vm == v->vm && ui->made.vcpu == v->vcpu &&
+		    ui->made.level == v->level && ui->made.totals == v->totals &&
+		    ui->made.reverse == c->state->reverse &&
+		    strcmp(ui->made.sort, c->state->sort) == 0 &&
+		    strcmp(ui->made.filter, c->filter) == 0;
+
+	ui->made.snap = ui->shown;
+	ui->made.list = view_list(v);
+	ui->made.level = v->level;
+	ui->made.vm = v->vm;
+	ui->made.vcpu = v->vcpu;
+	ui->made.totals = v->totals;
+	ui->made.reverse = c->state->reverse;
+	snprintf(ui->made.sort, sizeof(ui->made.sort), "%s", c->state->sort);
+	snprintf(ui->made.filter, sizeof(ui->made.filter), "%s", c->filter);
+	return same;
+}
+
 void ui_list_rows(struct ui *ui)
 {
 	struct table_ctx c;
 
-	ui->list_rows.n = 0;
-	if (!ui->shown)
+	if (!ui->shown) {
+		ui->list_rows.n = 0;
 		return;
+	}
 	ui_list_ctx(ui, &c);
+	if (rows_are_made(ui, &c)) {
+		table_mend(&c, &ui->list_rows);
+		return;
+	}
+	ui->list_rows.n = 0;
 	if (view_list(&ui->view) != LIST_VMS) {
 		add_vcpus(ui);
 		table_arrange(&c, &ui->list_rows);

@@ -38,9 +38,21 @@ struct ui {
 	enum role message_role;
 	unsigned message_age; /* intervals that it has been there */
 	struct row_list list_rows, pane_rows, task_rows;
+	/* What list_rows was made of: sorting 16,000 vCPUs takes 20 ms, keys come faster. */
+	struct {
+		const struct snapshot *snap; /* NULL: nothing; forgotten with it */
+		enum list_id list;
+		enum level level;
+		uint32_t vm, vcpu;
+		bool totals, reverse;
+		char sort[VIEW_TITLE], filter[VIEW_TEXT];
+	} made;
 	struct snap_vm other; /* the row "(other)", made from the host's figures */
 	int rows, cols; /* of the last drawing: paging, saving */
 };
+
+/* This snapshot is on screen from now on; takes a reference of its own. */
+void ui_show(struct ui *ui, struct snapshot *s);
 
 /* ui_list.c: rows of the list on screen, and what they select. */
 void ui_list_rows(struct ui *ui);

@@ -50,6 +50,8 @@ struct table_ctx {
 /* Takes out what the filter does not match, sorts, and moves the selection to a row that is there.
  */
 void table_arrange(const struct table_ctx *c, struct row_list *rows);
+/* The same where rows are arranged already and only the selection may have changed. */
+void table_mend(const struct table_ctx *c, const struct row_list *rows);
 /* Draws heads (first line) and rows; scrolls so that the selection is on screen. */
 void table_draw(const struct table_ctx *c, const struct area *a, const struct row_list *rows);
 /* Line of the selected row, -1: no rows. */
