@@ -116,9 +116,28 @@ GET_TIMED(exit_min, min_ns)
 GET_TIMED(exit_max, max_ns)
 GET_TIMED(exit_avg, avg_ns)
 GET_TIMED(exit_stderr, stderr_pct)
-GET_TIMED(exit_p50, p50_ns)
-GET_TIMED(exit_p99, p99_ns)
-GET_TIMED(exit_p999, p999_ns)
+
+static struct cell percentile_cell(const void *row, bool total, double v)
+{
+	struct cell c = timed_cell(row, total, v);
+
+	if (!value_has(c.v) || tally_of(row, total)->pctl == PCTL_ALL)
+		return c;
+	c.v = tally_of(row, total)->pctl == PCTL_PART ? value_partial(v, WHY_NOT_ASKED) :
+							value_na(WHY_NOT_ASKED);
+	return c;
+}
+
+#define GET_PERCENTILE(fn, member)                                                                 \
+	static struct cell fn(const struct snapshot *s, const void *row, bool total)               \
+	{                                                                                          \
+		(void)s;                                                                           \
+		return percentile_cell(row, total, (double)tally_of(row, total)->member);          \
+	}
+
+GET_PERCENTILE(exit_p50, p50_ns)
+GET_PERCENTILE(exit_p99, p99_ns)
+GET_PERCENTILE(exit_p999, p999_ns)
 
 /* clang-format off */
 static const struct field exit_fields[] = {

@@ -70,7 +70,7 @@ GETTERS(vcpu, struct snap_vcpu)
 #define H_MIG "moves to another pCPU between two readings, a second"
 #define H_MAJFLT "page faults that waited for a disk, a second"
 #define H_BLK "time that waited for block I/O, of the interval"
-#define H_EXITS "exits from guest mode a second; where the kernel fires no kvm_exit, all KVM events that are collected"
+#define H_EXITS "exits from guest mode a second; where the kernel fires no kvm_exit, the larger of accesses and returns to the VMM"
 #define H_P50 "median time from exit to entry, idle exits left out"
 #define H_P99 "99% of the exits took no longer, idle exits left out"
 #define H_MAX "the longest exit that ended in the interval, idle exits left out"

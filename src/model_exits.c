@@ -141,7 +141,7 @@ static struct value share(uint64_t part, uint64_t whole)
 static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_acc *whole,
 		       const struct hist *h, double seconds)
 {
-	uint64_t p[3] = {0};
+	uint64_t p[3] = {0}, n = h ? hist_count(h) : 0;
 
 	t->count = a->count;
 	t->timed = a->timed;
@@ -150,8 +150,9 @@ static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_
 	t->max_ns = a->max;
 	t->avg_ns = a->timed ? (double)a->sum / (double)a->timed : 0;
 	t->stderr_pct = ex_acc_stderr_pct(a);
-	if (h)
+	if (n)
 		hist_quantiles(h, percentiles, p, 3);
+	t->pctl = n >= a->timed ? PCTL_ALL : n ? PCTL_PART : PCTL_NONE;
 	t->p50_ns = p[0];
 	t->p99_ns = p[1];
 	t->p999_ns = p[2];
@@ -185,12 +186,12 @@ static void total_tally(struct commit *c, const struct ex_cell *cell, const stru
 	const struct hist *h = &cell->total_hist;
 
 	ex_acc_add(&a, &cell->now);
-	if (cell->now.timed && cell->total_hist.used) {
+	if (!cell->total_hist.used) {
+		h = &cell->now_hist;
+	} else if (cell->now.timed) {
 		hist_merge(&sum, &cell->total_hist);
 		hist_merge(&sum, &cell->now_hist);
 		h = &sum;
-	} else if (!cell->total.timed) {
-		h = &cell->now_hist;
 	}
 	fill_tally(t, &a, whole, h, c->total_s);
 	hist_free(&sum);

@@ -28,6 +28,13 @@ struct snap_use {
 	bool own_quota; /* %THROT is at least half of %STEAL: the mark q */
 };
 
+/* Which of a tally's timed pairs its percentiles are over. */
+enum tally_pctl {
+	PCTL_ALL,
+	PCTL_PART, /* those since somebody first looked: a vCPU's histograms are made then */
+	PCTL_NONE, /* no histogram was kept: p50 to p99.9 are not known */
+};
+
 /* Where a tally's figures are of the interval or since start/reset. */
 struct tally {
 	uint64_t count; /* begin events */
@@ -35,6 +42,7 @@ struct tally {
 	uint64_t time_ns, min_ns, max_ns; /* over timed */
 	double avg_ns, stderr_pct; /* 0 for timed < 2 */
 	uint64_t p50_ns, p99_ns, p999_ns;
+	uint8_t pctl; /* enum tally_pctl */
 	struct value rate; /* count per second */
 	struct value count_pct, time_pct; /* of the same kind at the same level */
 };
@@ -62,12 +70,13 @@ enum { SNAP_QUALITY_GUESSED = 1, SNAP_QUALITY_GONE = 2, SNAP_QUALITY_PROVISIONAL
 
 /* Figures that VM and vCPU rows share. */
 struct snap_exits {
-	struct value rate; /* vm exits per second, or without kvm_exit all kinds' events */
+	struct value
+		rate; /* vm exits a second; without kvm_exit the larger of accesses and userexits */
 	struct value pct; /* %EXIT */
 	struct value p50, p99, max; /* ns, non-idle vm exits of the interval */
 	const char *top; /* TOP EXIT: name, "" none */
 	struct value top_pct; /* its share of non-idle exit time (count where untimed) */
-	uint64_t lost; /* lost events that touch it; 0 on a quiet host */
+	uint64_t lost; /* its pairs of this interval that a loss left untimed */
 	const char *open; /* "KVM_EXIT_IO" … of an exit open at the tick, "" none */
 	struct value open_ns; /* how long, NA where none is open */
 	uint32_t first, n; /* rows in snapshot.exits */

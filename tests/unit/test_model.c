@@ -614,6 +614,9 @@ static void rows_of_vcpus_on_demand(void **state)
 	e = find_row(s, "web01", 1, KIND_VMEXIT, "msr");
 	assert_non_null(e);
 	assert_int_equal(e->total.count, 2); /* counted before somebody looked, too */
+	assert_int_equal(e->now.pctl, PCTL_ALL);
+	assert_int_equal(e->total.pctl, PCTL_PART); /* but of the first there is no histogram */
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "msr")->total.pctl, PCTL_ALL);
 	assert_true(e->now.p50_ns > 190 && e->now.p50_ns < 210);
 	assert_non_null(e->heat);
 	assert_int_equal(s->vcpus[1].ex.n, 1);
