@@ -15,7 +15,7 @@ static const struct column cols[] = {
 	{.field = "idle_pct", .width = 5, .gap = 1},
 	{.field = "wait_pct", .width = 6, .gap = 1, .drop = 9},
 	{.field = "nvcpu", .width = 5, .gap = 1, .drop = 10},
-	{.field = "npinned", .width = 4, .gap = 1, .drop = 10},
+	{.field = "npinned", .width = 6, .gap = 1, .drop = 10},
 	{.field = "vcpus", .width = 8, .gap = 1, .grow = true, .drop = 1},
 };
 

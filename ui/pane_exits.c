@@ -24,7 +24,7 @@ static const struct table_def def = {
 	.table = TABLE_EXIT,
 	.cols = cols,
 	.ncols = sizeof(cols) / sizeof(cols[0]),
-	.sort = {"time_ns", "count", "key"},
+	.sort = {"time_pct", "count", "key"},
 };
 
 static void rows(const struct pane_ctx *c, struct row_list *out)

@@ -256,39 +256,69 @@ bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
 	return true;
 }
 
-/* "1 vCPUs  2 Exits …" with the pane in force standing out, then whose it is. */
-static void draw_pane_title(struct ui *ui, const struct pane_ctx *c, const struct area *a)
+/* How much of the title line there is room for; whose pane it is comes first. */
+struct title {
+	bool words; /* names of the panes that are not shown, not only their digits */
+	bool subtitle;
+};
+
+/* "1 vCPUs  2 Exits …" with the pane in force standing out. Returns the column after it. */
+static int draw_tabs(struct ui *ui, const struct pane_ctx *c, const struct area *a,
+		     const struct title *t)
 {
 	const struct pane *const *all;
-	char sub[96] = "", name[256], cut[64];
+	char sub[96] = "";
 	size_t n;
 	int x = 0;
 
 	all = panes_all(&n);
-	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
 	for (size_t i = 0; i < n; i++) {
-		bool on = all[i]->key == ui->view.pane;
-		/* In a narrow window the others are their digits. */
-		bool words = on || a->w >= 76;
+		bool on = all[i]->key == ui->view.pane, words = on || t->words;
 
 		x = area_textf(a, 0, x, on ? ROLE_TAB_ON : ROLE_TAB, words ? " %c %s " : " %c%s",
 			       all[i]->key, words ? all[i]->title : " ");
-		if (on && all[i]->subtitle) {
-			all[i]->subtitle(c, sub, sizeof(sub));
-			if (sub[0])
-				x = area_textf(a, 0, x - 1, ROLE_TAB_ON, ": %s ", sub);
-		}
+		if (!on || !t->subtitle || !all[i]->subtitle)
+			continue;
+		all[i]->subtitle(c, sub, sizeof(sub));
+		if (sub[0])
+			x = area_textf(a, 0, x - 1, ROLE_TAB_ON, ": %s ", sub);
 	}
+	return x;
+}
+
+static void whose_pane(const struct pane_ctx *c, char *out, size_t size)
+{
+	char name[256], cut[64];
+
+	out[0] = '\0';
 	if (!c->vm)
 		return;
 	text_escape(name, sizeof(name), c->vm->name);
-	text_cut_middle(cut, sizeof(cut), name, 24);
+	text_cut_middle(cut, sizeof(cut), name, 20);
 	if (c->vcpu)
-		snprintf(name, sizeof(name), " %s vCPU %d ", cut, c->vcpu->index);
+		snprintf(out, size, " %s vCPU %d ", cut, c->vcpu->index);
 	else
-		snprintf(name, sizeof(name), " %s ", cut);
-	if (a->w - (int)utf8_width(name) > x)
-		area_right(a, 0, a->w - 1, ROLE_STRONG, name);
+		snprintf(out, size, " %s ", cut);
+}
+
+static void draw_pane_title(struct ui *ui, const struct pane_ctx *c, const struct area *a)
+{
+	static const struct title ways[] = {
+		{true, true}, {false, true}, {true, false}, {false, false}};
+	struct area nothing = *a;
+	size_t way = 0, last = sizeof(ways) / sizeof(ways[0]) - 1;
+	char whose[128];
+	int room;
+
+	whose_pane(c, whose, sizeof(whose));
+	room = a->w - (int)utf8_width(whose) - 1;
+	nothing.h = 0;
+	while (way < last && draw_tabs(ui, c, &nothing, &ways[way]) > room)
+		way++;
+	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
+	draw_tabs(ui, c, a, &ways[way]);
+	if (whose[0])
+		area_right(a, 0, a->w - 1, ROLE_STRONG, whose);
 }
 
 void ui_draw_pane(struct ui *ui, const struct area *a)

@@ -210,14 +210,15 @@ static void draw_head(const struct table_ctx *c, const struct area *a, const str
 
 		if (!f)
 			continue;
-		if (f->unit != UNIT_TEXT && end - w >= 0)
-			x = end - w;
+		if (f->unit != UNIT_TEXT)
+			/* It may use the gap, not what the column before shows. */
+			x = end - (w <= place[i].w + cols[place[i].col].gap ? w : place[i].w);
 		else if (w > place[i].w && i + 1 < n)
 			w = place[i].w;
 		if (on)
 			area_put(a, 0, x - 1, role,
 				 up ? area_glyph(a, 0x25b4, '^') : area_glyph(a, 0x25be, 'v'));
-		area_textf(a, 0, x, role, "%.*s", w, f->title);
+		area_textf(a, 0, x, role, "%.*s", end - x < w ? end - x : w, f->title);
 	}
 }
 

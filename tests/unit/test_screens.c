@@ -27,34 +27,43 @@ struct screen {
 	const char *keys; /* \r Enter, \x1b Esc, \t Tab; D and U in <> are arrows: see feed() */
 	struct made made;
 	unsigned steps; /* how many snapshots come in before the keys */
+	bool ascii; /* the terminal is not UTF-8 */
 };
 
 static const struct screen screens[] = {
-	{"host-80x24", 24, 80, "", {.nvms = 4}, 3},
-	{"host-100x30", 30, 100, "", {.nvms = 12}, 3},
-	{"host-132x43", 43, 132, "", {.nvms = 30}, 3},
-	{"host-40x10", 10, 40, "", {.nvms = 4}, 3},
-	{"host-118x24", 24, 118, "", {.nvms = 4}, 3},
-	{"vcpus-all-80x24", 24, 80, "v", {.nvms = 4}, 3},
-	{"vm-80x24", 24, 80, "\r", {.nvms = 4}, 3},
-	{"vm-100x30", 30, 100, "\r", {.nvms = 4}, 3},
-	{"pane-vcpus-80x24", 24, 80, "j1", {.nvms = 4}, 3},
-	{"vcpu-80x24", 24, 80, "\r\r", {.nvms = 4}, 3},
-	{"not-root-80x24", 24, 80, "", {.nvms = 4, .no_root = true}, 3},
-	{"no-entry-exit-80x24", 24, 80, "", {.nvms = 4, .no_exits = true}, 3},
-	{"names-80x24", 24, 80, "", {.nvms = 6, .names = true}, 3},
-	{"no-guests-80x24", 24, 80, "", {.nvms = 0}, 3},
-	{"filter-80x24", 24, 80, "fweb", {.nvms = 12}, 3},
-	{"paused-80x24", 24, 80, ",,", {.nvms = 4}, 5},
-	{"help-80x24", 24, 80, "?", {.nvms = 4}, 1},
-	{"help-columns-80x24", 24, 80, "?\t", {.nvms = 4}, 1},
-	{"help-row-80x24", 24, 80, "?\t\t", {.nvms = 4}, 1},
-	{"help-tools-80x24", 24, 80, "?\t\t\t", {.nvms = 4}, 1},
-	{"info-80x24", 24, 80, "i", {.nvms = 4}, 1},
-	{"sort-80x24", 24, 80, "s", {.nvms = 4}, 1},
-	{"columns-80x24", 24, 80, "C", {.nvms = 4}, 1},
-	{"tasks-80x24", 24, 80, "G\r", {.nvms = 4}, 1},
-	{"tiny-30x4", 4, 30, "", {.nvms = 4}, 1},
+	{"host-80x24", 24, 80, "", {.nvms = 4}, 3, false},
+	{"host-100x30", 30, 100, "", {.nvms = 12}, 3, false},
+	{"host-132x43", 43, 132, "", {.nvms = 30}, 3, false},
+	{"host-40x10", 10, 40, "", {.nvms = 4}, 3, false},
+	{"host-118x24", 24, 118, "", {.nvms = 4}, 3, false},
+	{"vcpus-all-80x24", 24, 80, "v", {.nvms = 4}, 3, false},
+	{"vm-80x24", 24, 80, "\r", {.nvms = 4}, 3, false},
+	{"vm-100x30", 30, 100, "\r", {.nvms = 4}, 3, false},
+	{"pane-vcpus-80x24", 24, 80, "j1", {.nvms = 4}, 3, false},
+	{"vcpu-80x24", 24, 80, "\r\r", {.nvms = 4}, 3, false},
+	{"not-root-80x24", 24, 80, "", {.nvms = 4, .no_root = true}, 3, false},
+	{"no-entry-exit-80x24", 24, 80, "", {.nvms = 4, .no_exits = true}, 3, false},
+	{"names-80x24", 24, 80, "", {.nvms = 6, .names = true}, 3, false},
+	{"no-guests-80x24", 24, 80, "", {.nvms = 0}, 3, false},
+	{"filter-80x24", 24, 80, "fweb", {.nvms = 12}, 3, false},
+	{"paused-80x24", 24, 80, ",,", {.nvms = 4}, 5, false},
+	{"help-80x24", 24, 80, "?", {.nvms = 4}, 1, false},
+	{"help-columns-80x24", 24, 80, "?\t", {.nvms = 4}, 1, false},
+	{"help-row-80x24", 24, 80, "?\t\t", {.nvms = 4}, 1, false},
+	{"help-tools-80x24", 24, 80, "?\t\t\t", {.nvms = 4}, 1, false},
+	{"info-80x24", 24, 80, "i", {.nvms = 4}, 1, false},
+	{"sort-80x24", 24, 80, "s", {.nvms = 4}, 1, false},
+	{"columns-80x24", 24, 80, "C", {.nvms = 4}, 1, false},
+	{"tasks-80x24", 24, 80, "G\r", {.nvms = 4}, 1, false},
+	{"exits-80x24", 24, 80, "j2", {.nvms = 4}, 9, false},
+	{"exits-132x43", 43, 132, "j2\t", {.nvms = 12}, 9, false},
+	{"access-80x24", 24, 80, "3eee", {.nvms = 4}, 9, false},
+	{"steal-100x30", 30, 100, "5", {.nvms = 4}, 9, false},
+	{"cpus-132x43", 43, 132, "6\t", {.nvms = 4}, 9, false},
+	{"threads-80x24", 24, 80, "9", {.nvms = 4}, 9, false},
+	{"exits-40x10", 10, 40, "2", {.nvms = 4}, 9, false},
+	{"ascii-100x30", 30, 100, "5", {.nvms = 4}, 9, true},
+	{"tiny-30x4", 4, 30, "", {.nvms = 4}, 1, false},
 };
 
 static struct surface *draw(const struct screen *c)
@@ -65,6 +74,7 @@ static struct surface *draw(const struct screen *c)
 
 	assert_non_null(ui);
 	assert_non_null(s);
+	s->ascii = c->ascii;
 	for (unsigned i = 0; i < c->steps; i++) {
 		struct made m = c->made;
 		struct snapshot *snap;
@@ -164,6 +174,8 @@ static void screen_is_golden(void **state)
 	surface_dump_roles(s, f);
 	fclose(f);
 	check_widths(text, c);
+	for (const char *p = text; c->ascii && *p; p++)
+		assert_true((unsigned char)*p < 0x80);
 	compare(c->name, "txt", text);
 	compare(c->name, "roles", roles);
 	free(text);
