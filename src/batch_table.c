@@ -291,7 +291,7 @@ static int add_vcpus(const struct batch_query *q, const struct snapshot *s, stru
 		struct batch_row r = rows->row[i];
 
 		rc = push(rows, &r);
-		for (size_t k = 0; k < r.vm->vcpu_n && !rc; k++) {
+		for (size_t k = 0; r.vm && k < r.vm->vcpu_n && !rc; k++) {
 			struct batch_row v = {.table = TABLE_VCPU,
 					      .row = &s->vcpus[r.vm->vcpu_first + k],
 					      .vm = r.vm};
@@ -369,9 +369,7 @@ struct cell batch_cell(const struct snapshot *s, const struct batch_row *r,
 	if (f)
 		return f->get(s, r->row, total);
 	/* In a table of VMs and vCPUs a vCPU has its VM's name in the VM's column. */
-	if (r->vm && strcmp(c->f->id, "name") == 0)
-		return (struct cell){.text = r->vm->name};
-	if (r->table == TABLE_VM && strcmp(c->f->id, "vm") == 0)
+	if (r->vm && (strcmp(c->f->id, "name") == 0 || strcmp(c->f->id, "vm") == 0))
 		return (struct cell){.text = r->vm->name};
 	return (struct cell){.text = ""};
 }
