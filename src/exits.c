@@ -187,6 +187,7 @@ static void on_mmio_read(struct exits *x, struct ex_vcpu *v, const struct sample
 		.begin = e->begin,
 	};
 
+	x->accesses++;
 	if (!find_cells(x, v, &o))
 		return;
 	add_count(&o);
@@ -211,6 +212,7 @@ static void on_halt(struct exits *x, struct ex_vcpu *v, const struct sample *s, 
 static void on_access(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
 		      const struct sample *s, bool late)
 {
+	x->accesses++;
 	begin_pair(x, v, kind, s, s->key, late);
 }
 
@@ -309,6 +311,7 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 		return;
 	v->touched = true;
 	x->seen |= is_exit;
+	x->accesses += is_exit || a->kind == KIND_HALT ? 0 : a->count;
 	ex_acc_add(&o.cell->now, &acc);
 	if (o.direct && o.vm_cell)
 		ex_acc_add(&o.vm_cell->now, &acc);
@@ -411,7 +414,7 @@ void exits_next_vm(struct exits *x, struct ex_vm *vm)
 void exits_next(struct exits *x, int64_t watermark)
 {
 	x->start = watermark;
-	x->lost = x->late = x->unmatched = x->no_memory = 0;
+	x->lost = x->late = x->unmatched = x->no_memory = x->accesses = 0;
 	x->kinds_all = x->kinds;
 	x->entry_exit_all = x->entry_exit;
 }

@@ -89,6 +89,7 @@ struct exits {
 	unsigned nlosses;
 	int64_t loss_to; /* the latest .to: pairs that began later are whole */
 	uint64_t lost, late, unmatched, no_memory; /* of this interval */
+	uint64_t accesses; /* events of this interval that prove a guest's exit: not vmexit, halt */
 	struct ex_vcpu *dead_vcpus; /* freed when no thread points to them any more */
 	struct ex_vm *dead_vms;
 };

@@ -322,8 +322,10 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, uint3
 	put_vm_use(vm, row);
 	put_steal_max(c, row);
 	put_quota(vm, row);
+	model_fold_vm(c->m, vm);
 	model_vm_exits(c, vm, row);
 	put_why(c, row);
+	model_next_early(c->m, vm);
 }
 
 /* ---- exit rows ---- */
@@ -488,7 +490,6 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	m->seq++;
 	set_interval(&c, watermark);
 	put_head(&c, wall, first_rates, delay_s);
-	model_fold(m);
 	model_exit_state(&c);
 	fill(&c);
 	model_next(m, watermark);

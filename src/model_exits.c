@@ -37,22 +37,6 @@ struct value commit_exit_value(const struct commit *c, double v)
 
 /* ---- before the rows: VM sums, and how much is known ---- */
 
-static void fold_vm(struct model *m, struct inv_vm *vm)
-{
-	for (size_t i = 0; i < vm->nvcpu; i++) {
-		struct model_vcpu *v = vcpu_state(vm->vcpu[i]);
-
-		if (v && v->ex.touched)
-			exits_fold(&m->ex, &v->ex);
-	}
-	for (struct inv_thread *t = vm->threads; t; t = t->next) {
-		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
-
-		if (th && th->ex.own && th->ex.own->touched)
-			exits_fold(&m->ex, th->ex.own);
-	}
-}
-
 /* The row "poll size" is no time and no event of a guest: it is in no sum. */
 static bool in_sums(const struct ex_cell *c)
 {
@@ -74,19 +58,16 @@ static void sum_kinds(struct model *m, const struct ex_set *set)
 	}
 }
 
-void model_fold(struct model *m)
+void model_fold_vm(struct model *m, const struct inv_vm *vm)
 {
-	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
-		fold_vm(m, vm);
-		if (vm_state(vm))
-			sum_kinds(m, &vm_state(vm)->ex.set);
-	}
-}
+	for (struct inv_thread *t = vm->threads; t; t = t->next) {
+		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
 
-static uint64_t guest_events(const struct model *m)
-{
-	return m->kinds[KIND_MMIO].now.count + m->kinds[KIND_IOPORT].now.count +
-	       m->kinds[KIND_MSR].now.count + m->kinds[KIND_USEREXIT].now.count;
+		if (th && th->ex.own && th->ex.own->touched)
+			exits_fold(&m->ex, th->ex.own);
+	}
+	if (vm_state(vm))
+		sum_kinds(m, &vm_state(vm)->ex.set);
 }
 
 /* Decides once an interval how exit figures are known; see commit.exits. */
@@ -98,7 +79,7 @@ void model_exit_state(struct commit *c)
 	if (x->seen)
 		m->no_entry_exit = false;
 	else if (x->entry_exit_all &&
-		 (guest_events(m) >= ACCESS_MIN || m->guest_unseen_ns >= GUEST_MIN))
+		 (x->accesses >= ACCESS_MIN || m->guest_unseen_ns >= GUEST_MIN))
 		m->no_entry_exit = true;
 	if (c->dt_s <= 0)
 		c->exits = value_pending();
@@ -449,6 +430,8 @@ void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_v
 	static const struct model_vcpu none;
 	const struct model_vcpu *v = vcpu_state(iv) ? vcpu_state(iv) : &none;
 
+	if (v->ex.touched)
+		exits_fold(&c->m->ex, &vcpu_state(iv)->ex);
 	fill_picture(c, &v->ex.set, &v->ex.hist, &row->ex);
 	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex), 1, v->ex.torn);
 	row->ex.lost = v->ex.dropped;
@@ -561,6 +544,21 @@ static enum ex_detail wanted_detail(const struct model *m, const struct inv_vm *
 	if (!m->demand.exits_all_vcpus)
 		return EX_SUMS;
 	return inventory_nvcpu(m->inv) <= MANY_VCPUS ? EX_TOTALS : EX_INTERVAL;
+}
+
+/*
+ * A vCPU of which no rows are shown is done with once its VM has its sums; its cells are in the
+ * cache now. One that is only shown if it had events must keep them until all rows are there.
+ */
+void model_next_early(struct model *m, const struct inv_vm *vm)
+{
+	unsigned special = INV_PROVISIONAL | INV_GONE | INV_LAST;
+
+	if (vm->flags & special || wanted_detail(m, vm) != EX_SUMS)
+		return;
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		if (vcpu_state(vm->vcpu[i]) && !(vm->vcpu[i]->flags & special))
+			exits_next_vcpu(&vcpu_state(vm->vcpu[i])->ex);
 }
 
 static void next_vm(struct model *m, struct inv_vm *vm)

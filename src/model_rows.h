@@ -24,7 +24,9 @@ struct commit {
 struct value commit_exit_value(const struct commit *c, double v);
 
 /* model_exits.c */
-void model_fold(struct model *m);
+/* The sums of a VM whose vCPUs have their rows, and of the host's kinds. */
+void model_fold_vm(struct model *m, const struct inv_vm *vm);
+void model_next_early(struct model *m, const struct inv_vm *vm);
 void model_exit_state(struct commit *c);
 /* How many exit rows a table can give. */
 uint32_t model_exit_rows(const struct ex_set *set);
