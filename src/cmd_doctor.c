@@ -143,7 +143,9 @@ static void lockdown_fact(struct doctor_report *r, const struct sysroot *root)
 	if (in)
 		fact(r, "lockdown", "%.*s", (int)strcspn(in + 1, "]"), in + 1);
 	else
-		fact(r, "lockdown", "not in this kernel, or securityfs is not mounted");
+		fact(r, "lockdown",
+		     "not known: not in this kernel, or mount -t securityfs securityfs "
+		     "/sys/kernel/security");
 }
 
 /* Those that kvmtop has a use for, with + or -. */

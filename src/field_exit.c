@@ -123,8 +123,8 @@ static struct cell percentile_cell(const void *row, bool total, double v)
 
 	if (!value_has(c.v) || tally_of(row, total)->pctl == PCTL_ALL)
 		return c;
-	c.v = tally_of(row, total)->pctl == PCTL_PART ? value_partial(v, WHY_NOT_ASKED) :
-							value_na(WHY_NOT_ASKED);
+	c.v = tally_of(row, total)->pctl == PCTL_PART ? value_partial(v, WHY_NOT_ASKED)
+						      : value_na(WHY_NOT_ASKED);
 	return c;
 }
 

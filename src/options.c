@@ -483,7 +483,8 @@ static int check_sort(const struct options *o, const struct batch_table *t, char
 {
 	char buf[40];
 
-	if (!o->sort || batch_field_find(t, o->sort))
+	/* A table of VMs and their vCPUs is in the order of its VMs. */
+	if (!o->sort || field_find(t->first, o->sort))
 		return 0;
 	/* The full screen has both lists. */
 	if (!o->batch && field_find(TABLE_VCPU, o->sort))

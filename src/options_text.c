@@ -182,8 +182,9 @@ static void completion_bash(FILE *to)
 		put_values(to, r);
 		fputs("'\n", to);
 		if (r->values && strcmp(r->values, "@files") == 0)
-			fputs("\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n\t\treturn "
-			      ";;\n",
+			fputs("\t\twords=$(compgen -d -- \"$cur\") && mapfile -t COMPREPLY "
+			      "<<<\"$words\"\n"
+			      "\t\treturn ;;\n",
 			      to);
 		else if (r->values && strcmp(r->values, "@pids") == 0)
 			fputs("\t\twords=$(cd /proc && printf '%s ' [0-9]*) ;;\n", to);
@@ -196,7 +197,8 @@ static void completion_bash(FILE *to)
 		if (!option_rows[i].hidden)
 			fprintf(to, "--%s ", option_rows[i].name);
 	fputs("' ;;\n\tesac\n"
-	      "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\n"
+	      "\twords=$(compgen -W \"$words\" -- \"$cur\") && mapfile -t COMPREPLY "
+	      "<<<\"$words\"\n}\n"
 	      "complete -F _kvmtop kvmtop\n",
 	      to);
 }

@@ -52,7 +52,7 @@ _kvmtop()
 		;;
 	--root)
 		words=''
-		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		words=$(compgen -d -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 		return ;;
 	--completion)
 		words='bash zsh fish'
@@ -60,6 +60,6 @@ _kvmtop()
 	*)
 		words='demo doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --color --root --completion --version --help ' ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }
 complete -F _kvmtop kvmtop

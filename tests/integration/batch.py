@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import jsonschema
@@ -112,6 +113,16 @@ def gone_readers():
     p.stdout.close()
 
 
+def slow_reader():
+    p = start("-d", "0.1", "--format", "json", "--event", "all")
+    p.stdout.readline()
+    time.sleep(8 if not n.SANITIZED else 15)  # the pipe fills, then the intervals that may wait
+    threading.Timer(1, p.send_signal, (signal.SIGTERM,)).start()
+    rest, err = p.communicate(timeout=30)
+    n.ok(all(json.loads(x)["schema"] == 1 for x in rest.splitlines()), "a slow reader gets whole records")
+    n.ok(b"intervals were skipped" in err, "and is told of those that it missed", err)
+
+
 def errors():
     with open("/dev/full", "wb") as full:
         p = start("-d", "0.1", "-n", "3", stdout=full)
@@ -193,6 +204,7 @@ def main():
     text()
     rhythm()
     gone_readers()
+    slow_reader()
     errors()
     conditions()
     doctor()

@@ -144,6 +144,7 @@ static void mistakes(void **state)
 		{"-b --vcpu -1", "--vcpu '-1'", "id:5"},
 		{"-b --vcpu id:", "--vcpu 'id:'", "id:5"},
 		{"-b -s nonsense", "-s 'nonsense'", "--fields help"},
+		{"-b --format csv -s tid", "-s 'tid'", "--fields help"},
 		{"-s nonsense", "-s 'nonsense'", "--fields help"},
 		{"-b --format xml", "--format 'xml'", "text, csv or json"},
 		{"-b --table x", "--table 'x'", "vcpu-exit"},
