@@ -195,7 +195,7 @@ def killed_and_started():
 
 def host_adds_up():
     """Host and VM rows plus (other) are the host line, within 2%."""
-    g = HIGH.guest("-c", 2, SPIN, "out:inf")
+    g = n.Guest("-c", 2, "-p", CPU, SPIN, "out:inf").go()
     top = n.Kvmtop(delay=1).skip(2)
     top.skip(4)
     r = top.end()[2:6]
