@@ -210,6 +210,8 @@ bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, 
 		return true;
 	}
 	if (!(c->snap->open_kinds & KIND_BIT(kind))) {
+		if (pane_source_missing(c->snap, "overhead", out, size))
+			return true;
 		snprintf(out, size,
 			 "opening the %s events: the first figures come with the next interval",
 			 exit_kind_name(kind));
