@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "text.h"
+#include "widget_graph.h"
 #include "widget_heatmap.h"
 
 #define DETAIL_FROM 9 /* lines that a pane needs before the detail is shown */
@@ -70,21 +71,70 @@ static const struct snap_exit *row_in(const struct snapshot *s, const struct pan
 	return NULL;
 }
 
-static void draw_heat(const struct pane_ctx *c, const struct area *a, uint64_t id)
-{
-	const uint32_t *col[512];
-	struct heatmap m = {.col = col, .n = 0};
-	size_t want = sizeof(col) / sizeof(col[0]), n = c->at + 1 < want ? c->at + 1 : want;
+#define MAX_COLS 512
 
-	if ((size_t)a->w < n)
-		n = (size_t)a->w;
-	for (size_t i = c->at + 1 - n; i <= c->at; i++) {
+/* The first of the last snapshots that fit into the width. */
+static size_t first_shown(const struct pane_ctx *c, int width)
+{
+	size_t n = c->at + 1, most = width < MAX_COLS ? (size_t)width : MAX_COLS;
+
+	return n > most ? n - most : 0;
+}
+
+static bool draw_heat(const struct pane_ctx *c, const struct area *a, uint64_t id)
+{
+	const uint32_t *col[MAX_COLS];
+	struct heatmap m = {.col = col, .n = 0};
+
+	for (size_t i = first_shown(c, a->w); i <= c->at; i++) {
 		const struct snapshot *s = history_at(c->history, i);
 		const struct snap_exit *e = s ? row_in(s, c, id) : NULL;
 
 		col[m.n++] = e ? e->heat : NULL;
 	}
-	if (!heatmap_draw(a, &m))
+	return heatmap_draw(a, &m);
+}
+
+static struct graph_col rate_of(const struct pane_ctx *c, const struct snapshot *s, uint64_t id,
+				enum kvm_kind kind)
+{
+	const struct snap_exit *e = s ? row_in(s, c, id) : NULL;
+	struct graph_col g = {.known = s && s->open_kinds & KIND_BIT(kind)};
+
+	if (e && value_has(e->now.rate))
+		g.part[0] = e->now.rate.v;
+	return g;
+}
+
+/* What cannot be timed has its rate over time instead. */
+static void draw_rate(const struct pane_ctx *c, const struct area *a, uint64_t id,
+		      enum kvm_kind kind)
+{
+	struct graph_col col[MAX_COLS];
+	struct graph g = {.col = col, .max = 1, .role = {ROLE_GUEST}};
+	struct area part = area_sub(a, 0, 8, a->h, a->w - 8);
+	char top[16];
+
+	for (size_t i = first_shown(c, part.w); i <= c->at; i++) {
+		col[g.n] = rate_of(c, history_at(c->history, i), id, kind);
+		if (col[g.n].part[0] > g.max)
+			g.max = col[g.n].part[0];
+		g.n++;
+	}
+	g.max = graph_ceiling(g.max);
+	fmt_count(top, sizeof(top), value_known(g.max), 5);
+	area_right(a, 0, 7, ROLE_DIM, top);
+	area_right(a, a->h - 1, 7, ROLE_DIM, "0/s");
+	graph_draw(&part, &g);
+}
+
+static void draw_detail(const struct pane_ctx *c, const struct area *a, const struct table_row *row)
+{
+	const struct snap_exit *e = row->row;
+
+	if (!e->has_time)
+		draw_rate(c, a, row->id, e->kind);
+	else if (!draw_heat(c, a, row->id))
 		area_text(a, 0, 1, ROLE_DIM, "no times of it yet");
 }
 
@@ -161,20 +211,20 @@ static int draw_open(const struct pane_ctx *c, const struct area *a)
 	return 1;
 }
 
-static uint64_t selected_id(const struct pane_ctx *c)
+static const struct table_row *selected_row(const struct pane_ctx *c)
 {
 	int at = c->rows->n ? table_selected(&c->table, c->rows) : -1;
 
-	return at >= 0 ? c->rows->row[at].id : 0;
+	return at >= 0 ? &c->rows->row[at] : NULL;
 }
 
 void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
 {
 	int top = draw_open(c, a), h = a->h - top, heat = 0;
-	uint64_t id = selected_id(c);
+	const struct table_row *row = selected_row(c);
 	struct area part;
 
-	if (h >= DETAIL_FROM && id) {
+	if (h >= DETAIL_FROM && row) {
 		int spare = h - 1 - (int)c->rows->n - 1;
 
 		heat = h / 2 > spare ? h / 2 : spare;
@@ -185,9 +235,9 @@ void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
 	if (!heat)
 		return;
 	part = area_sub(a, top + h - heat, 0, 1, a->w);
-	draw_shares(c, &part, id);
+	draw_shares(c, &part, row->id);
 	part = area_sub(a, top + h - heat + 1, 0, heat - 1, a->w);
-	draw_heat(c, &part, id);
+	draw_detail(c, &part, row);
 }
 
 void exit_rows_subtitle(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size)
