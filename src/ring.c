@@ -104,7 +104,9 @@ static bool look(struct ring *r)
 	}
 	/* The data lie in the cache of the CPU that wrote them: fetch ahead, some 16 records. */
 	__builtin_prefetch(r->data + ((r->tail + 1024) & (r->size - 1)));
-	r->next_time = record_time(r, h);
+	r->next_own = r->next_time = record_time(r, h);
+	if (__builtin_expect(h->type == PERF_RECORD_LOST, 0) && r->last_time < r->next_own)
+		r->next_time = r->last_time;
 	return true;
 }
 
@@ -188,8 +190,8 @@ static void take(struct ring_merge *m, struct ring *r, ring_batch_fn fn, void *c
 		flush(m, fn, ctx);
 	if (off + size > r->size)
 		h = copy_out(m, r, size);
-	m->batch[m->filled++] = (struct ring_record){h, r->next_time, r->last_time, r};
-	r->last_time = r->next_time;
+	m->batch[m->filled++] = (struct ring_record){h, r->next_own, r->last_time, r};
+	r->last_time = r->next_own;
 	r->tail += size;
 }
 

@@ -20,7 +20,9 @@ struct ring {
 	uint64_t size; /* of data: a power of two */
 	uint64_t tail; /* how far we have read; what the kernel knows may be behind */
 	uint64_t head; /* as read at the beginning of a drain */
-	int64_t next_time; /* of the record at tail */
+	int64_t next_time; /* where the record at tail has its place: a LOST begins when the loss
+			      did */
+	int64_t next_own; /* the time that stands in it */
 	int64_t last_time; /* of the record handed over last */
 	uint16_t cpu;
 	bool was_full; /* loss may have happened that no LOST record tells yet; reader clears it */
@@ -47,8 +49,10 @@ struct ring_merge *ring_merge_new(void); /* NULL: no memory */
 void ring_merge_free(struct ring_merge *m);
 /*
  * Hands over all records with time ≤ watermark (ns) of all rings (NULLs are skipped), in
- * time order, and releases their room. The clock that made the watermark must have been
- * read before this call reads the heads. 0 or -ENOMEM (nothing was read then).
+ * time order, and releases their room. A LOST record comes at the begin of its window (prev,
+ * time], so that the pairs that overlap it are known while they are still open. The clock that made
+ * the watermark must have been read before this call reads the heads. 0 or -ENOMEM (nothing was
+ * read then).
  */
 int ring_merge_drain(struct ring_merge *m, struct ring *const *rings, size_t n, int64_t watermark,
 		     ring_batch_fn fn, void *ctx);

@@ -206,9 +206,37 @@ static void a_loss_tells_its_window(void **state)
 	put_sample(&m[0], 201, 3, 40);
 	drain(m, 2, 1000, &s);
 	assert_int_equal(s.n, 4);
-	assert_int_equal(s.r[2].type, PERF_RECORD_LOST);
-	assert_int_equal(s.r[2].prev, 100); /* of its own ring, not 150 */
-	assert_int_equal(s.r[2].time, 200);
+	assert_int_equal(s.r[1].type, PERF_RECORD_LOST);
+	assert_int_equal(s.r[1].prev, 100); /* of its own ring, not 150 */
+	assert_int_equal(s.r[1].time, 200);
+	free_rings(m, 2);
+}
+
+/* Pairs on other CPUs that end inside the window must find it open. */
+static void a_loss_comes_when_it_began(void **state)
+{
+	struct made m[2];
+	struct seen s;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		make_ring(&m[i], (uint16_t)i);
+	put_sample(&m[0], 100, 1, 40);
+	put_lost(&m[0], 200, 33);
+	put_sample(&m[0], 201, 2, 40);
+	put_sample(&m[1], 120, 3, 40);
+	put_sample(&m[1], 180, 4, 40);
+	drain(m, 2, 150, &s); /* its own time is past the watermark, its begin is not */
+	assert_int_equal(s.n, 3);
+	assert_int_equal(s.r[0].mark, 1);
+	assert_int_equal(s.r[1].type, PERF_RECORD_LOST);
+	assert_int_equal(s.r[1].prev, 100);
+	assert_int_equal(s.r[1].time, 200);
+	assert_int_equal(s.r[2].mark, 3);
+	drain(m, 2, 1000, &s);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.r[0].mark, 4);
+	assert_int_equal(s.r[1].mark, 2);
 	free_rings(m, 2);
 }
 
@@ -306,6 +334,7 @@ int main(void)
 		cmocka_unit_test(later_events_stay_in_their_ring),
 		cmocka_unit_test(wrapped_records_are_whole),
 		cmocka_unit_test(a_loss_tells_its_window),
+		cmocka_unit_test(a_loss_comes_when_it_began),
 		cmocka_unit_test(a_full_ring_is_noted),
 		cmocka_unit_test(damage_is_skipped_and_counted),
 		cmocka_unit_test(a_head_beyond_the_ring_is_damage),
