@@ -51,7 +51,10 @@ static void on_batch(void *ctx, const struct ring_record *rec, size_t n)
 	struct reader *r = ctx;
 
 	for (size_t i = 0; i < n; i++) {
-		if (rec[i].time > r->watermark)
+		bool lost = rec[i].h->type == PERF_RECORD_LOST && rec[i].prev < rec[i].time;
+
+		/* A loss comes when it began. */
+		if ((lost ? rec[i].prev : rec[i].time) > r->watermark)
 			abort();
 		r->bytes += rec[i].h->size;
 		decode(r, rec[i].h);
