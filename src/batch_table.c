@@ -270,7 +270,7 @@ static void sort_rows(const struct batch_query *q, const struct snapshot *s,
 			if (by_id(t, worst[i]))
 				o.key[o.n++] = by_id(t, worst[i]);
 	}
-	if (o.n)
+	if (o.n && rows->n)
 		qsort_r(rows->row, rows->n, sizeof(rows->row[0]), compare_rows, &o);
 	else if (q->reverse)
 		for (size_t i = 0; i < rows->n / 2; i++) {
