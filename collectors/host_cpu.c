@@ -17,7 +17,8 @@
 #include "hoststat.h"
 #include "sysroot.h"
 
-#define FILE_MAX (256u << 10) /* /proc/stat of 512 CPUs and thousands of interrupts is less */
+#define FILE_MIN (64u << 10)
+#define FILE_MAX (8u << 20) /* /proc/schedstat of 4096 CPUs, with its domains' lines, is less */
 #define TASKS_EVERY 5 /* ticks, unless the list of tasks is on screen */
 #define MAX_CPUS 4096
 
@@ -27,10 +28,32 @@ struct host_cpu {
 	struct cpu_reading *cpu; /* by appearance; once seen they stay, offline ones too */
 	unsigned ncpu;
 	int *slot; /* CPU number → index + 1 */
-	char *buf;
+	uint64_t online_set; /* which CPUs were on in the last reading, as a sum of hashes */
+	char *buf; /* grows to the largest file */
+	size_t size;
 	unsigned tick;
 	bool want_tasks;
 };
+
+/* Reads a file whole; what is beyond FILE_MAX is cut. Length or -errno. */
+static ssize_t read_whole(const struct sysroot *root, const char *path, char **buf, size_t *size)
+{
+	for (;;) {
+		ssize_t n = *buf ? sysroot_read(root, path, *buf, *size) : -EFBIG;
+		size_t more = *size ? *size * 2 : FILE_MIN;
+		char *grown;
+
+		if (n != -EFBIG)
+			return n;
+		if (*buf && more > FILE_MAX)
+			return (ssize_t)strlen(*buf);
+		grown = realloc(*buf, more);
+		if (!grown)
+			return -ENOMEM;
+		*buf = grown;
+		*size = more;
+	}
+}
 
 static void host_close(void *state)
 {
@@ -52,10 +75,9 @@ static int host_open(const struct collector_env *env, void **state)
 	if (!h)
 		return -ENOMEM;
 	h->env = env;
-	h->buf = malloc(FILE_MAX);
 	h->slot = calloc(MAX_CPUS, sizeof(*h->slot));
 	h->tasks = host_tasks_new(env);
-	if (!h->buf || !h->slot || !h->tasks) {
+	if (!h->slot || !h->tasks) {
 		host_close(h);
 		return -ENOMEM;
 	}
@@ -80,28 +102,41 @@ static struct cpu_reading *cpu_at(struct host_cpu *h, int cpu)
 	if (!grown)
 		return NULL;
 	h->cpu = grown;
-	h->cpu[h->ncpu] = (struct cpu_reading){.cpu = cpu};
-	topology_of(h->env->root, &h->cpu[h->ncpu]);
+	h->cpu[h->ncpu] = (struct cpu_reading){
+		.cpu = cpu, .node = -1, .core = -1, .package = -1, .sibling = -1};
 	h->slot[cpu] = (int)++h->ncpu;
 	return &h->cpu[h->ncpu - 1];
 }
 
-/* A CPU without a line is offline: its last figures stay, marked so. */
-static int read_stat(struct host_cpu *h, struct host_reading *r)
+static void note_present(void *ctx, int cpu)
 {
-	ssize_t n = sysroot_read(h->env->root, "proc/stat", h->buf, FILE_MAX);
+	(void)cpu_at(ctx, cpu);
+}
+
+/* CPUs that are there though they are off, and where all of them sit. */
+static void read_topology(struct host_cpu *h)
+{
+	char list[4096];
+	ssize_t n =
+		sysroot_read(h->env->root, "sys/devices/system/cpu/present", list, sizeof(list));
+
+	if (n > 0)
+		hoststat_cpulist(list, (size_t)n, MAX_CPUS, note_present, h);
+	for (unsigned i = 0; i < h->ncpu; i++)
+		topology_of(h->env->root, &h->cpu[i]);
+}
+
+/* A CPU without a line is offline: its last figures stay, marked so. */
+static void take_cpus(struct host_cpu *h, size_t len, struct host_reading *r)
+{
+	uint64_t set = 0;
 	struct cpu_ticks t;
 	size_t at = 0;
 	int cpu;
 
-	if (n < 0 && n != -EFBIG)
-		return (int)n;
-	if (n < 0)
-		n = (ssize_t)strlen(h->buf);
-	r->time = clock_mono_ns();
 	for (unsigned i = 0; i < h->ncpu; i++)
 		h->cpu[i].online = false;
-	while (hoststat_next_cpu(h->buf, (size_t)n, &at, &cpu, &t)) {
+	while (hoststat_next_cpu(h->buf, len, &at, &cpu, &t)) {
 		struct cpu_reading *c = cpu < 0 ? NULL : cpu_at(h, cpu);
 
 		if (cpu < 0)
@@ -110,13 +145,28 @@ static int read_stat(struct host_cpu *h, struct host_reading *r)
 			continue;
 		c->t = t;
 		c->online = true;
+		set += ((uint64_t)cpu + 1) * 0x9e3779b97f4a7c15u;
 	}
+	/* Siblings, cores and nodes are known of CPUs that are on only. */
+	if (set != h->online_set)
+		read_topology(h);
+	h->online_set = set;
+}
+
+static int read_stat(struct host_cpu *h, struct host_reading *r)
+{
+	ssize_t n = read_whole(h->env->root, "proc/stat", &h->buf, &h->size);
+
+	if (n < 0)
+		return (int)n;
+	r->time = clock_mono_ns();
+	take_cpus(h, (size_t)n, r);
 	return 0;
 }
 
 static void read_waits(struct host_cpu *h)
 {
-	ssize_t n = sysroot_read(h->env->root, "proc/schedstat", h->buf, FILE_MAX);
+	ssize_t n = read_whole(h->env->root, "proc/schedstat", &h->buf, &h->size);
 	size_t at = 0;
 	uint64_t wait;
 	int cpu;
@@ -137,13 +187,13 @@ static void read_waits(struct host_cpu *h)
 
 static void read_rest(struct host_cpu *h, struct host_reading *r)
 {
-	ssize_t n = sysroot_read(h->env->root, "proc/meminfo", h->buf, FILE_MAX);
+	ssize_t n = read_whole(h->env->root, "proc/meminfo", &h->buf, &h->size);
 
 	if (n > 0) {
 		hoststat_meminfo(h->buf, (size_t)n, "MemTotal", &r->mem_total_kb);
 		hoststat_meminfo(h->buf, (size_t)n, "MemAvailable", &r->mem_avail_kb);
 	}
-	if (sysroot_read(h->env->root, "proc/loadavg", h->buf, FILE_MAX) > 0)
+	if (read_whole(h->env->root, "proc/loadavg", &h->buf, &h->size) > 0)
 		r->load1 = strtod(h->buf, NULL);
 }
 
@@ -171,18 +221,18 @@ static int host_tick(void *state, int64_t now, int64_t watermark)
 
 static void host_probe(const struct collector_env *env, struct probes *out)
 {
-	char *buf = malloc(FILE_MAX);
-	ssize_t n = buf ? sysroot_read(env->root, "proc/stat", buf, FILE_MAX) : -ENOMEM;
-	size_t at = 0;
+	char *buf = NULL;
+	size_t at = 0, size = 0;
+	ssize_t n = read_whole(env->root, "proc/stat", &buf, &size);
 	uint64_t wait;
 	int cpu;
 
-	if (n < 0 && n != -EFBIG)
+	if (n < 0)
 		probe_add(out, "host CPU", SOURCE_OFF, "mount -t proc proc /proc",
 			  "/proc/stat cannot be read: %s", strerror((int)-n));
 	else
 		probe_add(out, "host CPU", SOURCE_OK, NULL, "works: /proc/stat");
-	n = buf ? sysroot_read(env->root, "proc/schedstat", buf, FILE_MAX) : -ENOMEM;
+	n = read_whole(env->root, "proc/schedstat", &buf, &size);
 	if (n > 0 && hoststat_next_wait(buf, (size_t)n, &at, &cpu, &wait))
 		probe_add(out, "run-queue wait", SOURCE_OK, NULL, "works: /proc/schedstat");
 	else

@@ -24,6 +24,7 @@
 
 struct task {
 	pid_t pid;
+	uint64_t start; /* ticks since boot: a pid is used again */
 	uint64_t ticks;
 	double pct; /* < 0: no baseline */
 	char state;
@@ -43,8 +44,8 @@ struct host_tasks {
 	long hz;
 };
 
-static enum pids_item items[] = {PIDS_ID_PID, PIDS_TICS_ALL, PIDS_STATE, PIDS_CMD};
-enum { ITEM_PID, ITEM_TICKS, ITEM_STATE, ITEM_CMD, ITEM_NR };
+static enum pids_item items[] = {PIDS_ID_PID, PIDS_TICS_ALL, PIDS_TICS_BEGAN, PIDS_STATE, PIDS_CMD};
+enum { ITEM_PID, ITEM_TICKS, ITEM_START, ITEM_STATE, ITEM_CMD, ITEM_NR };
 
 struct host_tasks *host_tasks_new(const struct collector_env *env)
 {
@@ -99,6 +100,7 @@ static int read_libproc(struct host_tasks *h)
 			return -ENOMEM;
 		t->pid = PIDS_VAL(ITEM_PID, s_int, p, h->pids);
 		t->ticks = PIDS_VAL(ITEM_TICKS, ull_int, p, h->pids);
+		t->start = PIDS_VAL(ITEM_START, ull_int, p, h->pids);
 		t->state = PIDS_VAL(ITEM_STATE, s_ch, p, h->pids);
 		snprintf(t->comm, sizeof(t->comm), "%s", PIDS_VAL(ITEM_CMD, str, p, h->pids));
 	}
@@ -118,6 +120,7 @@ static int read_one(struct host_tasks *h, pid_t pid)
 	if (!t)
 		return -ENOMEM;
 	t->pid = pid;
+	t->start = st.start;
 	t->ticks = st.utime + st.stime;
 	t->state = st.state;
 	snprintf(t->comm, sizeof(t->comm), "%s", st.comm);
@@ -162,40 +165,54 @@ static int compare_pids(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static pid_t *vm_pids(struct inventory *inv, size_t *n)
-{
-	pid_t *pid = calloc(inventory_nvm(inv) + 1, sizeof(*pid));
+struct pid_set {
+	pid_t *pid;
+	size_t n;
+};
 
-	*n = 0;
-	for (struct inv_vm *vm = inventory_first(inv); pid && vm; vm = vm->next)
-		if (*n < inventory_nvm(inv))
-			pid[(*n)++] = vm->pid;
-	if (pid)
-		qsort(pid, *n, sizeof(*pid), compare_pids);
-	return pid;
+static struct pid_set vm_pids(struct inventory *inv)
+{
+	struct pid_set s = {.pid = calloc(inventory_nvm(inv) + 1, sizeof(pid_t))};
+
+	for (struct inv_vm *vm = inventory_first(inv); s.pid && vm; vm = vm->next)
+		if (s.n < inventory_nvm(inv))
+			s.pid[s.n++] = vm->pid;
+	if (s.pid)
+		qsort(s.pid, s.n, sizeof(*s.pid), compare_pids);
+	return s;
 }
 
-/* Takes the VMs' processes out and works out what the rest used since the last reading. */
+/* A VM's process, or a kernel thread that works for one (vhost-<pid>, kvm-pit/<pid>). */
+static bool is_vms(const struct host_tasks *h, const struct pid_set *vms, const struct task *t)
+{
+	const struct inv_thread *known = inventory_thread(h->env->inv, t->pid);
+
+	if (vms->pid && bsearch(&t->pid, vms->pid, vms->n, sizeof(*vms->pid), compare_pids))
+		return true;
+	return known && (!known->start || !t->start || known->start == t->start);
+}
+
+/* Takes out what is a VM's and works out what the rest used since the last reading. */
 static void rate(struct host_tasks *h, int64_t now)
 {
-	size_t nvm, kept = 0;
-	pid_t *vm = vm_pids(h->env->inv, &nvm);
+	struct pid_set vms = vm_pids(h->env->inv);
 	double s = (double)(now - h->time) / 1e9;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < h->now.n; i++) {
 		struct task t = h->now.task[i], *b;
 
-		if (vm && bsearch(&t.pid, vm, nvm, sizeof(*vm), compare_pids))
+		if (is_vms(h, &vms, &t))
 			continue;
 		b = h->before.n ? bsearch(&t, h->before.task, h->before.n, sizeof(t), by_pid)
 				: NULL;
 		t.pct = -1;
-		if (h->time && s > 0 && b && t.ticks >= b->ticks)
+		if (h->time && s > 0 && b && t.start == b->start && t.ticks >= b->ticks)
 			t.pct = 100.0 * (double)(t.ticks - b->ticks) / (double)h->hz / s;
 		h->now.task[kept++] = t;
 	}
 	h->now.n = kept;
-	free(vm);
+	free(vms.pid);
 }
 
 static void push(struct host_tasks *h)

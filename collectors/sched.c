@@ -25,11 +25,15 @@
 
 #define OTHERS_EVERY 5 /* ticks: threads that are no vCPU, unless their pane is open */
 #define PLACES_EVERY 10 /* ticks: pins and nodes while they are on screen */
+#define PLACES_AT_ONCE 2000 /* vCPUs, 60 us each, when they are asked for; the rest in turn */
 #define FDS_ELSEWHERE 1024 /* descriptors left for rings, files, the screen */
+#define READ_APART_MAX NS_PER_MS /* between the clock and the counters */
 
 /* A thread's cookie. */
 struct sched_task {
 	int stat, schedstat; /* held; -1: opened anew each time */
+	bool tried; /* to hold them */
+	bool asked; /* its switches, for it did not run through */
 	struct thread_quota quota;
 	int64_t time; /* of the last reading, 0 none */
 	unsigned readings;
@@ -41,8 +45,9 @@ struct sched {
 	struct quotas *quotas;
 	unsigned tick;
 	unsigned held, may_hold; /* descriptors */
+	unsigned held_groups; /* of cgroups, kept by quotas */
 	bool threads, pins;
-	unsigned placed; /* tick in which pins and nodes were read last, 0 never */
+	size_t pins_now; /* wanted since the last tick: so many more at once */
 };
 
 static void drop_task(struct inv_thread *t)
@@ -66,10 +71,10 @@ static void thread_free(void *ctx, struct inv_thread *t)
 	drop_task(t);
 }
 
-static unsigned raise_nofile(const struct inventory *inv)
+static unsigned raise_nofile(const struct sched *s)
 {
 	struct rlimit l;
-	rlim_t want = 2 * inventory_nvcpu(inv) + FDS_ELSEWHERE;
+	rlim_t want = 2 * inventory_nvcpu(s->env->inv) + s->held_groups + FDS_ELSEWHERE;
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
 		return 0;
@@ -119,9 +124,9 @@ static void sched_demand(void *state, const struct demand *d)
 	struct sched *s = state;
 
 	s->threads = d->threads;
+	if (d->pins && !s->pins)
+		s->pins_now = PLACES_AT_ONCE;
 	s->pins = d->pins;
-	if (!s->pins)
-		s->placed = 0; /* at once when they are wanted again */
 }
 
 /* ---- reading ---- */
@@ -131,8 +136,6 @@ static int hold(struct sched *s, const struct inv_thread *t, const char *file)
 	char path[64];
 	int fd;
 
-	if (s->held >= s->may_hold)
-		return -1;
 	snprintf(path, sizeof(path), "proc/%d/task/%d/%s", t->pid, t->tid, file);
 	fd = sysroot_openat(s->env->root, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -145,17 +148,19 @@ static struct sched_task *task_of(struct sched *s, struct inv_thread *t)
 {
 	struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
 
-	if (k)
-		return k;
-	k = calloc(1, sizeof(*k));
-	if (!k)
-		return NULL;
-	k->stat = k->schedstat = -1;
-	if (t->role == ROLE_VCPU) {
+	if (!k) {
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			return NULL;
+		k->stat = k->schedstat = -1;
+		t->cookie[INV_COOKIE_SCHED] = k;
+	}
+	/* Also one that was known before it was seen to run a vCPU. */
+	if (t->role == ROLE_VCPU && !k->tried && s->held + s->held_groups + 2 <= s->may_hold) {
+		k->tried = true;
 		k->stat = hold(s, t, "stat");
 		k->schedstat = hold(s, t, "schedstat");
 	}
-	t->cookie[INV_COOKIE_SCHED] = k;
 	return k;
 }
 
@@ -172,32 +177,41 @@ static bool is_gone(ssize_t err)
 	return err == -ESRCH || err == -ENOENT;
 }
 
-static uint64_t voluntary_switches(const struct sched *s, const struct inv_thread *t, bool *has)
+static bool switches(const char *status, const char *key, uint64_t *out)
 {
-	char buf[4096];
-	const char *p;
-	ssize_t n = sysroot_readf(s->env->root, buf, sizeof(buf), "proc/%d/task/%d/status", t->pid,
-				  t->tid);
+	const char *p = strstr(status, key);
 
-	p = n > 0 ? strstr(buf, "\nvoluntary_ctxt_switches:") : NULL;
-	*has = p != NULL;
-	return p ? strtoull(p + strlen("\nvoluntary_ctxt_switches:"), NULL, 10) : 0;
+	if (p)
+		*out = strtoull(p + strlen(key), NULL, 10);
+	return p != NULL;
+}
+
+/* Did the thread, runnable now, all but run through since the last reading? */
+static bool ran_through(const struct sched_task *k, const struct thread_reading *r)
+{
+	int64_t dt = r->time - k->time, run = (int64_t)(r->run_ns - k->run_ns);
+
+	return k->time && run > dt - dt / 20 && run < dt + dt / 20;
 }
 
 /*
- * A runnable thread that did not run all the time waited, or slept and woke: only its
- * voluntary switches tell (use.c). They cost 15 us, so only such a thread is asked.
+ * A runnable thread that did not run all the time waited, or slept and woke, or ran on a CPU
+ * without a tick: only its switches tell (use.c). They cost 15 us, so only such a thread is
+ * asked, and once more after it.
  */
-static void add_voluntary(const struct sched *s, const struct sched_task *k,
-			  struct thread_reading *r)
+static void add_switches(const struct sched *s, struct sched_task *k, struct thread_reading *r)
 {
-	int64_t dt = r->time - k->time;
+	char buf[4096];
+	bool asked = k->asked;
 
-	if (r->state != 'R' || !r->has_sched)
+	k->asked = r->state == 'R' && r->has_sched && !ran_through(k, r);
+	if (r->state != 'R' || !r->has_sched || (!k->asked && !asked))
 		return;
-	if (k->time && (int64_t)(r->run_ns - k->run_ns) > dt - dt / 20)
+	if (sysroot_readf(s->env->root, buf, sizeof(buf), "proc/%d/task/%d/status", r->thread->pid,
+			  r->thread->tid) <= 0)
 		return;
-	r->vol = voluntary_switches(s, r->thread, &r->has_vol);
+	r->has_vol = switches(buf, "\nvoluntary_ctxt_switches:", &r->vol);
+	r->has_nonvol = switches(buf, "\nnonvoluntary_ctxt_switches:", &r->nonvol);
 }
 
 static int fill_stat(const struct sched *s, struct inv_thread *t, const struct sched_task *k,
@@ -245,6 +259,31 @@ static int fill_schedstat(const struct sched *s, const struct inv_thread *t,
 	return 0;
 }
 
+/*
+ * All counters of one moment. The figures of an interval are as good as its Δt: where this
+ * process lost the CPU between clock and counters, they are read once more.
+ */
+static int fill(const struct sched *s, struct inv_thread *t, const struct sched_task *k,
+		struct thread_reading *r)
+{
+	int64_t begin = 0;
+
+	for (int i = 0; i < 2; i++) {
+		int err = fill_stat(s, t, k, r);
+
+		begin = clock_mono_ns();
+		if (!err)
+			err = fill_schedstat(s, t, k, r);
+		if (err)
+			return err;
+		r->time = clock_mono_ns();
+		if (r->time - begin < READ_APART_MAX)
+			break;
+	}
+	r->time = begin + (r->time - begin) / 2;
+	return 0;
+}
+
 static void read_thread(struct sched *s, struct inv_thread *t)
 {
 	struct sched_task *k = task_of(s, t);
@@ -253,17 +292,14 @@ static void read_thread(struct sched *s, struct inv_thread *t)
 
 	if (!k)
 		return;
-	err = fill_stat(s, t, k, &r);
-	r.time = clock_mono_ns(); /* between the two reads: they share it */
-	if (!err)
-		err = fill_schedstat(s, t, k, &r);
+	err = fill(s, t, k, &r);
 	if (is_gone(err)) {
 		inventory_thread_gone(s->env->inv, t);
 		return;
 	}
 	if (err)
 		return;
-	add_voluntary(s, k, &r);
+	add_switches(s, k, &r);
 	k->time = r.time;
 	k->readings++;
 	k->run_ns = r.run_ns;
@@ -320,6 +356,20 @@ static void count_held(struct sched *s)
 		}
 }
 
+/* Each VM in its turn: its threads' files and its memory's map are costly. */
+static void read_places(struct sched *s)
+{
+	for (struct inv_vm *vm = inventory_first(s->env->inv); vm; vm = vm->next) {
+		bool now = s->pins_now >= vm->nvcpu && s->pins_now > 0;
+
+		if (!now && (s->tick + vm->id) % PLACES_EVERY)
+			continue;
+		s->pins_now -= now ? vm->nvcpu : 0;
+		sched_places(s->env, vm);
+	}
+	s->pins_now = 0;
+}
+
 static int sched_tick(void *state, int64_t now, int64_t watermark)
 {
 	struct sched *s = state;
@@ -328,20 +378,18 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	(void)now;
 	(void)watermark;
 	s->tick++;
-	s->may_hold = raise_nofile(s->env->inv);
+	s->may_hold = raise_nofile(s);
 	count_held(s);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		read_vm(s, vm);
-	quotas_tick(s->quotas);
+	s->held_groups = quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		count_quotas(s, vm);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		push_quotas(s, vm);
 	quotas_sweep(s->quotas);
-	if (s->pins && (!s->placed || s->tick - s->placed >= PLACES_EVERY)) {
-		sched_places(s->env);
-		s->placed = s->tick;
-	}
+	if (s->pins)
+		read_places(s);
 	return 0;
 }
 

@@ -125,16 +125,12 @@ static bool has_nodes(const struct collector_env *env)
 	return fd >= 0;
 }
 
-void sched_places(const struct collector_env *env)
+void sched_places(const struct collector_env *env, const struct inv_vm *vm)
 {
-	bool nodes = has_nodes(env); /* with one node all memory is on it: nothing to walk for */
+	/* With one node all memory is on it: nothing to walk for. */
+	int memory = has_nodes(env) ? node_of_memory(env, vm->pid) : -1;
 
-	for (struct inv_vm *vm = inventory_first(env->inv); vm; vm = vm->next) {
-		int memory = nodes ? node_of_memory(env, vm->pid) : -1;
-
-		for (struct inv_thread *t = vm->threads; t; t = t->next) {
-			if (t->role == ROLE_VCPU && !(t->flags & INV_GONE))
-				push_place(env, t, memory);
-		}
-	}
+	for (struct inv_thread *t = vm->threads; t; t = t->next)
+		if (t->role == ROLE_VCPU && !(t->flags & INV_GONE))
+			push_place(env, t, memory);
 }

@@ -5,7 +5,9 @@
 
 #include "collector.h"
 
-/* Hands pin and node of every vCPU thread to the sink. */
-void sched_places(const struct collector_env *env);
+struct inv_vm;
+
+/* Hands pin and node of each of the VM's vCPU threads to the sink. */
+void sched_places(const struct collector_env *env, const struct inv_vm *vm);
 
 #endif

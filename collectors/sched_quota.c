@@ -20,23 +20,31 @@
 #include "sysroot.h"
 
 #define LOOKUP_TICKS 10 /* a thread may be moved to another group: looked at that often */
+#define GROUPS_A_TICK 64 /* so many groups' limits are looked at every tick; of more in turn */
+#define BUCKETS 1024 /* 16,000 vCPUs in a group each: 17 a bucket */
 
 struct group {
-	struct group *next, *parent;
-	bool v1, readable, is_new;
-	int fd; /* of cpu.stat, held; -1: not there */
+	struct group *next, *parent; /* next: in its bucket */
+	bool v1;
+	bool known; /* what it held back is known: there is no limit, or cpu.stat could be read */
+	bool has_base; /* throttled_ns is a baseline */
+	const char *mount; /* where it was found, NULL: not there */
+	int fd; /* of cpu.stat, held while there is a limit; -1: opened anew each time */
 	uint64_t throttled_ns, delta_ns;
-	uint64_t quota_us, period_us;
-	unsigned tick; /* in which it was read */
+	uint64_t quota_us, period_us; /* quota 0: no limit */
+	unsigned turn; /* spreads the looks at the limits over ticks */
+	unsigned tick; /* in which it was read, 0 never */
 	unsigned counted; /* tick of the members below */
 	unsigned members; /* vCPU threads in it and below it */
 	size_t len;
-	char path[];
+	char path[]; /* "" is the root */
 };
 
 struct quotas {
 	const struct collector_env *env;
-	struct group *groups;
+	struct group *bucket[BUCKETS];
+	unsigned ngroups, made; /* now; ever */
+	unsigned held, may_hold; /* descriptors */
 	unsigned tick;
 };
 
@@ -55,10 +63,19 @@ struct quotas *quotas_new(const struct collector_env *env)
 	return q;
 }
 
-static void free_group(struct group *g)
+static void release(struct quotas *q, struct group *g)
 {
-	if (g->fd >= 0)
-		close(g->fd);
+	if (g->fd < 0)
+		return;
+	close(g->fd);
+	g->fd = -1;
+	q->held--;
+}
+
+static void free_group(struct quotas *q, struct group *g)
+{
+	release(q, g);
+	q->ngroups--;
 	free(g);
 }
 
@@ -66,52 +83,45 @@ void quotas_free(struct quotas *q)
 {
 	if (!q)
 		return;
-	while (q->groups) {
-		struct group *g = q->groups;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (q->bucket[i]) {
+			struct group *g = q->bucket[i];
 
-		q->groups = g->next;
-		free_group(g);
-	}
+			q->bucket[i] = g->next;
+			free_group(q, g);
+		}
 	free(q);
 }
 
-void quotas_tick(struct quotas *q)
+unsigned quotas_tick(struct quotas *q, unsigned may_hold)
 {
 	q->tick++;
+	q->may_hold = may_hold;
+	return q->held;
 }
 
-static ssize_t read_group(const struct quotas *q, const struct group *g, const char *file,
-			  char *buf, size_t size)
-{
-	ssize_t n = -ENOENT;
+/* ---- groups ---- */
 
-	for (const char *const *m = g->v1 ? v1_mounts : v2_mounts; *m && n < 0; m++)
-		n = sysroot_readf(q->env->root, buf, size, "%s%s/%s", *m, g->path, file);
-	return n;
+/* FNV-1a. */
+static struct group **bucket_of(struct quotas *q, const char *path, size_t len, bool v1)
+{
+	uint32_t h = 2166136261u ^ v1;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)path[i]) * 16777619u;
+	return &q->bucket[(h ^ h >> 16) % BUCKETS];
 }
 
-static int open_group(const struct quotas *q, const struct group *g)
+static struct group *find_group(struct group *g, const char *path, size_t len, bool v1)
 {
-	char path[4400];
-	int fd = -1;
-
-	for (const char *const *m = g->v1 ? v1_mounts : v2_mounts; *m && fd < 0; m++)
-		if (snprintf(path, sizeof(path), "%s%s/cpu.stat", *m, g->path) < (int)sizeof(path))
-			fd = sysroot_openat(q->env->root, path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -1 : fd;
-}
-
-static struct group *find_group(const struct quotas *q, const char *path, size_t len, bool v1)
-{
-	for (struct group *g = q->groups; g; g = g->next)
-		if (g->v1 == v1 && g->len == len && !memcmp(g->path, path, len))
-			return g;
-	return NULL;
+	while (g && (g->v1 != v1 || g->len != len || memcmp(g->path, path, len)))
+		g = g->next;
+	return g;
 }
 
 static struct group *get_group(struct quotas *q, const char *path, size_t len, bool v1)
 {
-	struct group *g = find_group(q, path, len, v1);
+	struct group **b = bucket_of(q, path, len, v1), *g = find_group(*b, path, len, v1);
 	size_t up;
 
 	if (g)
@@ -122,17 +132,18 @@ static struct group *get_group(struct quotas *q, const char *path, size_t len, b
 	memcpy(g->path, path, len);
 	g->len = len;
 	g->v1 = v1;
-	g->is_new = true;
-	g->fd = open_group(q, g);
-	g->next = q->groups;
-	q->groups = g;
+	g->fd = -1;
+	g->turn = q->made++;
+	g->next = *b;
+	*b = g;
+	q->ngroups++;
 	up = cgroup_parent(path, len);
 	if (up)
 		g->parent = get_group(q, path, up, v1);
 	return g;
 }
 
-static struct group *lookup(struct quotas *q, const struct inv_thread *t, bool *at_root)
+static struct group *lookup(struct quotas *q, const struct inv_thread *t)
 {
 	char buf[4096], path[2048];
 	ssize_t n = sysroot_readf(q->env->root, buf, sizeof(buf), "proc/%d/task/%d/cgroup", t->pid,
@@ -140,7 +151,6 @@ static struct group *lookup(struct quotas *q, const struct inv_thread *t, bool *
 		len;
 	bool v1 = true;
 
-	*at_root = false;
 	if (n == -EFBIG)
 		n = (ssize_t)strlen(buf);
 	if (n < 0)
@@ -150,19 +160,21 @@ static struct group *lookup(struct quotas *q, const struct inv_thread *t, bool *
 		v1 = false;
 		len = procfs_parse_cgroup(buf, (size_t)n, NULL, path, sizeof(path));
 	}
-	*at_root = len == 1;
 	/* A path that climbs is of another cgroup namespace. */
-	if (len <= 1 || strstr(path, ".."))
+	if (len <= 0 || strstr(path, "/.."))
 		return NULL;
-	return get_group(q, path, (size_t)len, v1);
+	/* "/" may be a namespace's root, which can have a limit: it is a group like others. */
+	return get_group(q, path, len == 1 ? 0 : (size_t)len, v1);
 }
 
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t)
 {
 	/* Not counted in the last tick: its group may have been swept meanwhile. */
-	if (tq->tick + 1 != q->tick || ++tq->age > LOOKUP_TICKS) {
-		tq->group = lookup(q, t, &tq->at_root);
-		tq->age = 1;
+	bool fresh = tq->tick + 1 != q->tick;
+
+	if (fresh || ++tq->age > LOOKUP_TICKS) {
+		tq->group = lookup(q, t);
+		tq->age = fresh ? (unsigned)t->tid % LOOKUP_TICKS : 1; /* not all in one tick */
 	}
 	tq->tick = q->tick;
 	for (struct group *g = tq->group; g; g = g->parent) {
@@ -173,15 +185,49 @@ void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_th
 	}
 }
 
-static void read_quota(const struct quotas *q, struct group *g)
+/* ---- reading ---- */
+
+static ssize_t read_group(const struct quotas *q, const struct group *g, const char *file,
+			  char *buf, size_t size)
+{
+	if (!g->mount)
+		return -ENOENT;
+	return sysroot_readf(q->env->root, buf, size, "%s%s/%s", g->mount, g->path, file);
+}
+
+static int open_in(const struct quotas *q, const char *mount, const struct group *g,
+		   const char *file, int flags)
+{
+	char path[4400];
+
+	if (snprintf(path, sizeof(path), "%s%s%s", mount, g->path, file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return sysroot_openat(q->env->root, path, flags | O_CLOEXEC);
+}
+
+static void find_mount(const struct quotas *q, struct group *g)
+{
+	g->mount = NULL;
+	for (const char *const *m = g->v1 ? v1_mounts : v2_mounts; *m && !g->mount; m++) {
+		int fd = open_in(q, *m, g, "", O_PATH | O_DIRECTORY);
+
+		if (fd < 0)
+			continue;
+		close(fd);
+		g->mount = *m;
+	}
+}
+
+static void read_limit(const struct quotas *q, struct group *g)
 {
 	char buf[128];
 	ssize_t n;
 
+	g->quota_us = 0;
 	if (!g->v1) {
 		n = read_group(q, g, "cpu.max", buf, sizeof(buf));
 		if (n < 0 || cgroup_parse_max(buf, (size_t)n, &g->quota_us, &g->period_us))
-			g->quota_us = 0;
+			g->quota_us = 0; /* the controller is not on for it: it cannot hold back */
 		return;
 	}
 	n = read_group(q, g, "cpu.cfs_quota_us", buf, sizeof(buf));
@@ -194,6 +240,32 @@ static void read_quota(const struct quotas *q, struct group *g)
 		g->quota_us = 0;
 }
 
+/* Limits seldom change: on a host with many groups not all are looked at in one tick. */
+static bool limit_due(const struct quotas *q, const struct group *g)
+{
+	unsigned every = 1 + q->ngroups / GROUPS_A_TICK;
+
+	if (every > LOOKUP_TICKS)
+		every = LOOKUP_TICKS;
+	return !g->tick || (q->tick + g->turn) % every == 0;
+}
+
+static ssize_t read_throttled(struct quotas *q, struct group *g, char *buf, size_t size)
+{
+	ssize_t n;
+
+	if (g->fd < 0 && q->held < q->may_hold) {
+		g->fd = open_in(q, g->mount, g, "/cpu.stat", O_RDONLY);
+		q->held += g->fd >= 0;
+	}
+	if (g->fd < 0)
+		return read_group(q, g, "cpu.stat", buf, size);
+	n = fd_read_all(g->fd, buf, size);
+	if (n < 0) /* the group was removed; one of the same name may come */
+		release(q, g);
+	return n;
+}
+
 static void read_once(struct quotas *q, struct group *g)
 {
 	char buf[1024];
@@ -202,17 +274,25 @@ static void read_once(struct quotas *q, struct group *g)
 
 	if (g->tick == q->tick)
 		return;
-	g->tick = q->tick;
-	n = g->fd >= 0 ? fd_read_all(g->fd, buf, sizeof(buf)) : -ENOENT;
-	g->readable = n >= 0 && cgroup_parse_throttled(buf, (size_t)n, &ns) == 0;
-	g->delta_ns = g->readable && !g->is_new && ns > g->throttled_ns ? ns - g->throttled_ns : 0;
-	if (g->readable) {
-		g->throttled_ns = ns;
-		g->is_new = false;
+	if (limit_due(q, g)) {
+		find_mount(q, g);
+		read_limit(q, g);
 	}
-	/* The limit itself seldom changes: looked at while it bites, and now and then. */
-	if (g->readable && (g->delta_ns || q->tick % LOOKUP_TICKS == 0 || !g->period_us))
-		read_quota(q, g);
+	g->tick = q->tick;
+	g->delta_ns = 0;
+	if (!g->mount || !g->quota_us) {
+		/* Without a limit nothing is held back, and cpu.stat need not be read. */
+		release(q, g);
+		g->known = g->mount != NULL;
+		g->has_base = false;
+		return;
+	}
+	n = read_throttled(q, g, buf, sizeof(buf));
+	g->known = n >= 0 && cgroup_parse_throttled(buf, (size_t)n, &ns) == 0;
+	if (g->known && g->has_base && ns > g->throttled_ns)
+		g->delta_ns = ns - g->throttled_ns;
+	g->has_base = g->known;
+	g->throttled_ns = ns;
 }
 
 static bool tighter(const struct group *g, const struct quota_reading *r)
@@ -225,21 +305,19 @@ static bool tighter(const struct group *g, const struct quota_reading *r)
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now)
 {
 	struct quota_reading r = {.vm = t->vm, .thread = t, .time = now, .shared_by = 1};
-
 	uint64_t most = 0;
 
-	r.has = tq->at_root; /* nothing can hold it back there: 0, not unknown */
 	for (struct group *g = tq->group; g; g = g->parent) {
 		uint64_t part;
 
 		read_once(q, g);
-		if (!g->readable)
+		if (!g->known)
 			continue;
 		r.has = true;
 		part = g->delta_ns / (g->members ? g->members : 1);
 		if (part > most || !r.group) {
 			most = part > most ? part : most;
-			r.group = g->path;
+			r.group = g->len ? g->path : "/";
 		}
 		if (tighter(g, &r)) {
 			r.quota_us = g->quota_us;
@@ -251,14 +329,8 @@ void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t
 	q->env->sink->quota(q->env->sink->ctx, &r);
 }
 
-void quotas_sweep(struct quotas *q)
+static void sweep_bucket(struct quotas *q, struct group **at)
 {
-	struct group **at = &q->groups;
-
-	/*
-	 * A child counts its parents too, so whoever was not counted has no child that was, and
-	 * a thread looks its group up anew before it counts again.
-	 */
 	while (*at) {
 		struct group *g = *at;
 
@@ -267,6 +339,16 @@ void quotas_sweep(struct quotas *q)
 			continue;
 		}
 		*at = g->next;
-		free_group(g);
+		free_group(q, g);
 	}
+}
+
+void quotas_sweep(struct quotas *q)
+{
+	/*
+	 * A child counts its parents too, so whoever was not counted has no child that was, and
+	 * a thread looks its group up anew before it counts again.
+	 */
+	for (size_t i = 0; i < BUCKETS; i++)
+		sweep_bucket(q, &q->bucket[i]);
 }

@@ -17,7 +17,6 @@ struct group;
 /* One thread's part; zeroed at first. */
 struct thread_quota {
 	struct group *group; /* its own; ->parent up to the machine's scope */
-	bool at_root; /* in the root group, which has no quota */
 	uint64_t throttled_ns; /* what held it back, summed by us: grows only */
 	unsigned age; /* ticks since its group was looked up */
 	unsigned tick; /* in which it was counted last */
@@ -25,13 +24,16 @@ struct thread_quota {
 
 struct quotas *quotas_new(const struct collector_env *env); /* NULL: no memory */
 void quotas_free(struct quotas *q);
-/* A new tick: every group will be read anew when it is asked for first. */
-void quotas_tick(struct quotas *q);
+/*
+ * A new tick: every group will be read anew when it is asked for first. may_hold: how many
+ * descriptors of groups with a limit may stay open. Returns how many do.
+ */
+unsigned quotas_tick(struct quotas *q, unsigned may_hold);
 /* Counts the thread into its groups; call for all vCPU threads before any quotas_push(). */
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t);
 /* Reads what is due and hands the thread's figures to the sink. */
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now);
-/* Forgets groups that nobody was counted into in this tick. */
+/* Forgets groups that nobody was counted into for a while. */
 void quotas_sweep(struct quotas *q);
 
 #endif

@@ -122,9 +122,9 @@ struct thread_reading {
 	uint64_t run_ns, delay_ns, nr_sched; /* schedstat */
 	uint64_t utime, stime, gtime, gstime; /* clock ticks; utime contains gtime */
 	uint64_t minflt, majflt, blkio_ticks;
-	bool has_vol;
-	uint64_t vol; /* voluntary switches: read where state R and a gap in run_ns leave it open
-			 whether the thread slept or waited (use.c) */
+	/* Switches: read where state R and a gap in run_ns leave it open what the thread did. */
+	bool has_vol, has_nonvol;
+	uint64_t vol, nonvol;
 };
 
 /* Where a thread may run and has its memory; costly, so only on demand.pins. */

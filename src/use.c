@@ -6,6 +6,10 @@
  * seconds and then one lump. The wait in progress is therefore kept here: where a thread was
  * runnable all the time, all that it did not run it waited, and the lump that comes later
  * takes what was shown already away again.
+ *
+ * A vCPU alone on a CPU without a tick (nohz_full) looks just the same: its run time comes in
+ * one lump a second. What tells the two apart: a thread was scheduled in once more than it was
+ * switched out while it is on a CPU, and as often while it waits.
  */
 #include "use.h"
 
@@ -16,7 +20,11 @@
 /* sum_exec_runtime of a running thread is brought up to date by the tick: at most 10 ms (HZ 100).
  */
 #define TICK_LAG (10 * NS_PER_MS)
+/* Without a tick it is brought up to date once a second; more than this is something else. */
+#define AHEAD_MAX (3 * NS_PER_S)
 #define TICK_WINDOW NS_PER_S
+
+enum where { SOMEWHERE, ON_CPU, WAITING };
 
 static double pct(double part, int64_t whole)
 {
@@ -27,6 +35,8 @@ static bool backwards(const struct thread_reading *a, const struct thread_readin
 {
 	if (b->time <= a->time || b->utime < a->utime || b->stime < a->stime ||
 	    (a->has_gtime && b->has_gtime && b->gtime < a->gtime))
+		return true;
+	if (a->has_gstime && b->has_gstime && b->gstime < a->gstime)
 		return true;
 	return a->has_sched && b->has_sched &&
 	       (b->run_ns < a->run_ns || b->delay_ns < a->delay_ns || b->nr_sched < a->nr_sched);
@@ -42,12 +52,25 @@ static struct use_ticks ticks_of(const struct thread_reading *r)
 	return (struct use_ticks){r->time, r->utime, r->stime, r->gtime, r->gstime};
 }
 
+static int64_t balance(const struct thread_reading *r)
+{
+	return (int64_t)(r->nr_sched - r->vol - r->nonvol);
+}
+
+static enum where where_is(const struct use_state *u, const struct thread_reading *r)
+{
+	if (r->state != 'R' || !r->has_sched || !r->has_vol || !r->has_nonvol)
+		return SOMEWHERE;
+	return balance(r) > u->missed ? ON_CPU : WAITING;
+}
+
 static void baseline(struct use_state *u, const struct thread_reading *r)
 {
 	u->seen = true;
 	u->last = *r;
 	u->base = u->mid = ticks_of(r);
-	u->wait_ns = 0;
+	u->where = where_is(u, r);
+	u->wait_ns = u->ahead_ns = 0;
 	u->shares_known = false;
 	set_pending(&u->use);
 }
@@ -80,17 +103,116 @@ static void find_shares(struct use_state *u, const struct thread_reading *r)
 		u->mid = ticks_of(r);
 }
 
-static void cpu_figures(struct use_state *u, const struct thread_reading *r, long hz)
+/* What the thread did between two readings. */
+struct flow {
+	int64_t dt, run, delay;
+};
+
+static int64_t at_least_0(int64_t ns)
+{
+	return ns > 0 ? ns : 0;
+}
+
+/* Runnable from one reading to the next, as far as can be known. */
+static bool never_slept(const struct thread_reading *a, const struct thread_reading *b)
+{
+	if (a->state != 'R' || b->state != 'R')
+		return false;
+	if (a->has_vol && b->has_vol)
+		return a->vol == b->vol;
+	return a->nr_sched == b->nr_sched;
+}
+
+/* Where it is not known whether it is on a CPU: what it did not run it waited. */
+static int64_t wait_guessed(const struct use_state *u, const struct flow *d)
+{
+	int64_t w = u->wait_ns + d->dt - d->run - d->delay;
+
+	return w > TICK_LAG ? w : 0;
+}
+
+/* It waits for a CPU now: since when? */
+static int64_t wait_in_progress(const struct use_state *u, const struct thread_reading *r,
+				const struct flow *d)
+{
+	uint64_t times = r->nr_sched - u->last.nr_sched;
+	int64_t most = times > 4 ? 4 * d->dt / (int64_t)times : d->dt, w;
+
+	if (!times && u->where == WAITING)
+		return u->wait_ns + d->dt;
+	w = d->dt - at_least_0(d->run - u->ahead_ns) - at_least_0(d->delay - u->wait_ns);
+	/* Time of interrupts is neither run nor wait: it must not add up. */
+	return w < 0 ? 0 : w < most ? w : most;
+}
+
+/*
+ * It has been on its CPU the whole time. Where its run time stands still all the same, there is
+ * no tick, and what comes later in one lump is of now.
+ */
+static int64_t run_in_progress(const struct use_state *u, const struct flow *d)
+{
+	int64_t ahead = u->ahead_ns + d->dt - d->run;
+
+	if ((d->run && !u->ahead_ns) || ahead > AHEAD_MAX)
+		return 0;
+	return at_least_0(ahead);
+}
+
+/* A kernel misses to count one in some thousand times scheduled in: seen where it ran on. */
+static void learn_missed(struct use_state *u, const struct thread_reading *r)
 {
 	const struct thread_reading *a = &u->last;
-	int64_t dt = r->time - a->time;
+
+	if (a->has_nonvol && r->has_nonvol && r->run_ns > a->run_ns && a->nr_sched == r->nr_sched &&
+	    balance(a) == balance(r) && balance(r) <= 0)
+		u->missed = balance(r) - 1;
+}
+
+static struct flow find_flow(struct use_state *u, const struct thread_reading *r)
+{
+	const struct thread_reading *a = &u->last;
+	struct flow d = {.dt = r->time - a->time};
+	int64_t wait = 0, ahead = 0;
+	enum where now;
+
+	if (!a->has_sched || !r->has_sched)
+		return d;
+	d.run = (int64_t)(r->run_ns - a->run_ns);
+	d.delay = (int64_t)(r->delay_ns - a->delay_ns);
+	learn_missed(u, r);
+	now = where_is(u, r);
+	if (now == ON_CPU && r->nr_sched == a->nr_sched)
+		ahead = run_in_progress(u, &d);
+	else if (now == WAITING && never_slept(a, r))
+		wait = wait_in_progress(u, r, &d);
+	else if (now == SOMEWHERE && never_slept(a, r))
+		wait = wait_guessed(u, &d);
+	/* What it waits since it woke comes with the kernel's lump. */
+	d.run = at_least_0(d.run + ahead - u->ahead_ns);
+	d.delay = at_least_0(d.delay + wait - u->wait_ns);
+	u->wait_ns = wait;
+	u->ahead_ns = ahead;
+	u->where = (uint8_t)now;
+	return d;
+}
+
+static double cpu_of(const struct flow *d)
+{
+	/* No thread runs for longer than the time; a tick's lag is let through, it evens out. */
+	return d->run > d->dt + TICK_LAG ? 100 : pct((double)d->run, d->dt);
+}
+
+static void cpu_figures(struct use_state *u, const struct thread_reading *r, const struct flow *d,
+			long hz)
+{
+	const struct thread_reading *a = &u->last;
 	double cpu;
 
 	if (a->has_sched && r->has_sched)
-		cpu = pct((double)(r->run_ns - a->run_ns), dt);
+		cpu = cpu_of(d);
 	else
 		cpu = pct((double)(r->utime + r->stime - a->utime - a->stime) * 1e9 / (double)hz,
-			  dt);
+			  d->dt);
 	find_shares(u, r);
 	u->use.cpu = value_known(cpu);
 	if (cpu <= 0) {
@@ -114,51 +236,25 @@ static void cpu_figures(struct use_state *u, const struct thread_reading *r, lon
 		u->use.guest = value_na(WHY_NO_SOURCE);
 }
 
-/* Runnable from one reading to the next, as far as can be known without tracing. */
-static bool never_slept(const struct thread_reading *a, const struct thread_reading *b)
+/* What is left of the time beside what it ran. */
+static struct value steal_of(const struct use_state *u, double steal)
 {
-	if (a->state != 'R' || b->state != 'R')
-		return false;
-	if (a->has_vol && b->has_vol)
-		return a->vol == b->vol;
-	return a->nr_sched == b->nr_sched;
-}
+	double most = 100 - u->use.cpu.v;
 
-/* The new wait in progress, ns. */
-static int64_t wait_now(const struct use_state *u, const struct thread_reading *r, int64_t dt,
-			int64_t run, int64_t delay)
-{
-	int64_t w;
-
-	if (!never_slept(&u->last, r))
-		return 0; /* what it waits since it woke comes with the kernel's lump */
-	w = u->wait_ns + (dt - run) - delay;
-	return w > TICK_LAG ? w : 0;
-}
-
-static void steal_rundelay(struct use_state *u, const struct thread_reading *r)
-{
-	const struct thread_reading *a = &u->last;
-	int64_t dt = r->time - a->time;
-	int64_t run = (int64_t)(r->run_ns - a->run_ns),
-		delay = (int64_t)(r->delay_ns - a->delay_ns);
-	int64_t w1 = wait_now(u, r, dt, run, delay);
-	double steal = pct((double)(delay + w1 - u->wait_ns), dt), most = 100 - u->use.cpu.v;
-
-	u->wait_ns = w1;
 	steal = steal > most ? most : steal;
-	u->use.steal = value_known(steal > 0 ? steal : 0);
+	return value_known(steal > 0 ? steal : 0);
 }
 
-static void steal_figures(struct use_state *u, const struct thread_reading *r, long hz)
+static void steal_figures(struct use_state *u, const struct thread_reading *r, const struct flow *d,
+			  long hz)
 {
-	if (r->has_gstime && u->last.has_gstime && r->gstime >= u->base.gstime) {
+	if (r->has_gstime && u->last.has_gstime) {
 		double ns = (double)(r->gstime - u->base.gstime) * 1e9 / (double)hz;
 		int64_t dt = r->time - u->base.time;
 
-		u->use.steal = dt > 0 ? value_known(pct(ns, dt)) : value_pending();
+		u->use.steal = dt > 0 ? steal_of(u, pct(ns, dt)) : value_pending();
 	} else if (r->has_sched && u->last.has_sched) {
-		steal_rundelay(u, r);
+		u->use.steal = steal_of(u, pct((double)d->delay, d->dt));
 	} else {
 		u->use.steal = r->has_sched ? value_pending() : value_na(WHY_NO_SCHEDSTAT);
 	}
@@ -187,12 +283,15 @@ static void rate_figures(struct use_state *u, const struct thread_reading *r, lo
 
 void use_reading(struct use_state *u, const struct thread_reading *r, long clk_tck)
 {
+	struct flow d;
+
 	if (!u->seen || backwards(&u->last, r)) {
 		baseline(u, r);
 		return;
 	}
-	cpu_figures(u, r, clk_tck);
-	steal_figures(u, r, clk_tck);
+	d = find_flow(u, r);
+	cpu_figures(u, r, &d, clk_tck);
+	steal_figures(u, r, &d, clk_tck);
 	rate_figures(u, r, clk_tck);
 	u->last = *r;
 }
@@ -296,8 +395,10 @@ void use_sum_result(const struct use_sum *s, struct snap_use *out)
 			*v = value_known(parts[i].mean ? s->part[i].v / n : s->part[i].v);
 		else if (s->part[i].na)
 			*v = value_na(s->part[i].why);
-		if (n && (s->part[i].pending || s->part[i].partial))
+		if (n && (s->part[i].pending || s->part[i].partial || s->part[i].na)) {
 			v->state = VALUE_PARTIAL;
+			v->why = s->part[i].why;
+		}
 	}
 	/* As for one vCPU: half or more of what the VM waited was its own quota. */
 	out->own_quota = value_has(out->throt) && value_has(out->steal) && out->throt.v > 0 &&

@@ -39,7 +39,7 @@ static void play_open(struct play *p, const char *name)
 /* Reads a line and feeds it; false at the end. */
 static bool play_next(struct play *p, bool with_quota)
 {
-	char line[1024], sched[128];
+	char line[1024], sched[128], switches[64];
 	struct thread_reading r = {.has_sched = true, .has_vol = true, .has_gtime = true};
 	struct quota_reading q = {
 		.has = true, .shared_by = 1, .quota_us = 40000, .period_us = 100000};
@@ -51,9 +51,11 @@ static bool play_next(struct play *p, bool with_quota)
 		fclose(p->f);
 		return false;
 	}
-	assert_int_equal(sscanf(line, "%" SCNd64 "|%" SCNu64 "|%" SCNu64 "|%127[^|]|%n", &r.time,
-				&r.vol, &q.throttled_ns, sched, &at),
+	assert_int_equal(sscanf(line, "%" SCNd64 "|%63[^|]|%" SCNu64 "|%127[^|]|%n", &r.time,
+				switches, &q.throttled_ns, sched, &at),
 			 4);
+	/* The older recordings have the voluntary ones only. */
+	r.has_nonvol = sscanf(switches, "%" SCNu64 ",%" SCNu64, &r.vol, &r.nonvol) == 2;
 	assert_int_equal(procfs_parse_schedstat(sched, strlen(sched), &ss), 0);
 	assert_int_equal(procfs_parse_stat(line + at, strlen(line + at), &st), 0);
 	r.run_ns = ss.run_ns;
@@ -87,6 +89,75 @@ static void starved_in_every_interval(void **state)
 		assert_true(p.out.steal.v + p.out.cpu.v <= 100.001);
 	}
 	assert_int_equal(n, 39);
+}
+
+static bool play_skip(struct play *p, int lines)
+{
+	char line[1024];
+
+	while (lines--)
+		if (!fgets(line, sizeof(line), p->f))
+			return false;
+	return true;
+}
+
+/* Its run time comes in one lump a second, and until then it looks as one that is starved. */
+static void alone_without_a_tick_is_not_starved(void **state)
+{
+	static const int every[] = {1, 3, 10};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		double sum = 0;
+		struct play p;
+		int n = 0;
+
+		play_open(&p, "nohz-alone");
+		play_next(&p, false);
+		for (; play_skip(&p, every[i] - 1) && play_next(&p, false); n++) {
+			assert_true(value_has(p.out.steal));
+			assert_true(p.out.steal.v < 1);
+			assert_true(p.out.cpu.v <= 110);
+			sum += p.out.cpu.v;
+			if (every[i] == 1 && n >= 3)
+				assert_true(p.out.cpu.v > 85);
+		}
+		assert_true(sum / n > 90 && sum / n < 103);
+	}
+}
+
+static void starved_without_a_tick(void **state)
+{
+	struct play p;
+	int n = 0;
+
+	(void)state;
+	play_open(&p, "nohz-starved");
+	play_next(&p, false);
+	for (; play_next(&p, false); n++)
+		assert_true(p.out.steal.v >= 90 || p.out.cpu.v >= 5);
+	assert_int_equal(n, 29);
+}
+
+static void sharing_without_a_tick(void **state)
+{
+	double steal = 0, cpu = 0;
+	struct play p;
+
+	(void)state;
+	play_open(&p, "nohz-half");
+	play_next(&p, false);
+	for (int i = 0; i < 21; i++) {
+		assert_true(play_next(&p, false));
+		steal += p.out.steal.v / 21;
+		cpu += p.out.cpu.v / 21;
+	}
+	assert_true(steal > 43 && steal < 57);
+	assert_true(cpu > 43 && cpu < 57);
+	assert_true(play_skip(&p, 1)); /* the recording machine stood still for 2.4 s … */
+	assert_true(play_next(&p, false));
+	while (play_next(&p, false)) /* … in which it ran on: now the other one catches up */
+		assert_true(p.out.steal.v > 99);
 }
 
 static void half_is_half(void **state)
@@ -216,6 +287,85 @@ static void backwards_is_pending_for_one_tick(void **state)
 	assert_true(u.use.cpu.v > 29 && u.use.cpu.v < 31);
 }
 
+static struct thread_reading with_switches(struct thread_reading r, uint64_t vol, uint64_t nonvol)
+{
+	r.has_vol = r.has_nonvol = true;
+	r.vol = vol;
+	r.nonvol = nonvol;
+	return r;
+}
+
+static void who_just_woke_is_not_starved(void **state)
+{
+	struct use_state u = {0};
+
+	(void)state;
+	feed(&u, with_switches(at_ms(0, 0, 0, 10, 'R'), 5, 4)); /* on its CPU */
+	/* It ran 300 ms, slept, and woke a moment ago: it waits, but not since 700 ms. */
+	feed(&u, with_switches(at_ms(1000, 300, 0, 10, 'R'), 6, 4));
+	assert_true(u.use.steal.v < 0.001);
+	feed(&u, at_ms(2000, 400, 20, 14, 'S')); /* what it did wait comes with the lump */
+	assert_true(u.use.steal.v > 1.9 && u.use.steal.v < 2.1);
+}
+
+static void switched_out_in_the_interval(void **state)
+{
+	struct use_state u = {0};
+
+	(void)state;
+	feed(&u, with_switches(at_ms(0, 0, 0, 10, 'R'), 5, 4));
+	feed(&u, with_switches(at_ms(1000, 400, 0, 10, 'R'), 5, 5)); /* waits since 600 ms */
+	assert_true(u.use.steal.v > 59.9 && u.use.steal.v < 60.1);
+	feed(&u, with_switches(at_ms(2000, 400, 0, 10, 'R'), 5, 5));
+	assert_true(u.use.steal.v > 99.9);
+	feed(&u, with_switches(at_ms(3000, 900, 2100, 11, 'R'), 5, 5));
+	assert_true(u.use.steal.v > 49.9 && u.use.steal.v < 50.1);
+	assert_true(u.use.cpu.v > 49.9 && u.use.cpu.v < 50.1);
+}
+
+static void interrupts_do_not_add_up_to_steal(void **state)
+{
+	struct use_state u = {0};
+
+	(void)state;
+	/* 10% of the time is of interrupts: neither run nor wait. It is often switched out. */
+	for (uint64_t i = 0; i <= 100; i++) {
+		feed(&u, with_switches(at_ms((int64_t)i * 1000, i * 500, i * 400, i * 250 + 1, 'R'),
+				       0, i * 250 + i % 2));
+		if (i)
+			assert_true(u.use.steal.v > 35 && u.use.steal.v < 45);
+	}
+}
+
+static void a_missed_count_is_learned(void **state)
+{
+	struct use_state u = {0};
+
+	(void)state;
+	/* On its CPU all the time, but the kernel missed one time it was scheduled in. */
+	feed(&u, with_switches(at_ms(0, 0, 0, 10, 'R'), 5, 5));
+	feed(&u, with_switches(at_ms(1000, 1000, 0, 10, 'R'), 5, 5));
+	for (int i = 2; i < 5; i++) { /* then without a tick */
+		feed(&u, with_switches(at_ms(i * 1000, 1000, 0, 10, 'R'), 5, 5));
+		assert_true(u.use.steal.v < 0.001);
+		assert_true(u.use.cpu.v > 99.9);
+	}
+}
+
+static void no_thread_runs_longer_than_the_time(void **state)
+{
+	struct use_state u = {0};
+
+	(void)state;
+	feed(&u, at_ms(0, 0, 0, 1, 'R'));
+	feed(&u, at_ms(100, 900, 0, 1, 'R'));
+	assert_true(u.use.cpu.v <= 110);
+	assert_true(u.use.steal.v < 0.001);
+	feed(&u, at_ms(200, UINT64_MAX / 1000000, UINT64_MAX / 1000000, 2, 'S'));
+	assert_true(u.use.cpu.v <= 110 && u.use.cpu.v >= 0);
+	assert_true(u.use.steal.v >= 0 && u.use.steal.v <= 100);
+}
+
 static void shares_have_the_scale_of_cpu(void **state)
 {
 	struct use_state u = {0};
@@ -269,6 +419,15 @@ static void guest_steal_of_a_patched_kernel_comes_first(void **state)
 	r.gstime = 25;
 	feed(&u, r);
 	assert_true(u.use.steal.v > 24.9 && u.use.steal.v < 25.1);
+	r.time += NS_PER_S;
+	r.run_ns += 900 * NS_PER_MS;
+	r.gstime += 90; /* its window is another one: still no more than what was not run */
+	feed(&u, r);
+	assert_true(u.use.steal.v < 10.1);
+	r.time += NS_PER_S;
+	r.gstime = 3;
+	feed(&u, r);
+	assert_int_equal(u.use.steal.state, VALUE_PENDING);
 }
 
 static void shared_group_is_divided(void **state)
@@ -315,6 +474,14 @@ static void sums_and_means(void **state)
 	use_sum_result(&s, &out);
 	assert_int_equal(out.cpu.state, VALUE_PARTIAL);
 	memset(&s, 0, sizeof(s));
+	a.throt = value_na(WHY_NO_CGROUP);
+	use_sum_add(&s, &a, true);
+	use_sum_add(&s, &b, true);
+	use_sum_result(&s, &out);
+	assert_int_equal(out.throt.state, VALUE_PARTIAL);
+	assert_int_equal(out.throt.why, WHY_NO_CGROUP);
+	assert_int_equal(out.steal.state, VALUE_KNOWN);
+	memset(&s, 0, sizeof(s));
 	use_sum_result(&s, &out);
 	assert_int_equal(out.cpu.state, VALUE_PENDING); /* no thread: nothing is known */
 }
@@ -323,12 +490,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starved_in_every_interval),
+		cmocka_unit_test(alone_without_a_tick_is_not_starved),
+		cmocka_unit_test(starved_without_a_tick),
+		cmocka_unit_test(sharing_without_a_tick),
 		cmocka_unit_test(half_is_half),
 		cmocka_unit_test(quota_is_its_own),
 		cmocka_unit_test(stopped_is_not_stolen),
 		cmocka_unit_test(sleeper_is_not_starved),
 		cmocka_unit_test(lump_takes_back_what_was_shown),
 		cmocka_unit_test(backwards_is_pending_for_one_tick),
+		cmocka_unit_test(who_just_woke_is_not_starved),
+		cmocka_unit_test(switched_out_in_the_interval),
+		cmocka_unit_test(interrupts_do_not_add_up_to_steal),
+		cmocka_unit_test(a_missed_count_is_learned),
+		cmocka_unit_test(no_thread_runs_longer_than_the_time),
 		cmocka_unit_test(shares_have_the_scale_of_cpu),
 		cmocka_unit_test(without_schedstat_steal_is_unknown),
 		cmocka_unit_test(guest_steal_of_a_patched_kernel_comes_first),
