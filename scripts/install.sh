@@ -19,6 +19,7 @@ put 755 "$program" bin kvmtop
 for page in man/*.[1-9]; do
 	put 644 "$page" "share/man/man${page##*.}"
 done
+put 644 docs/kvmtop.schema.json share/doc/kvmtop
 put 644 contrib/completions/kvmtop.bash share/bash-completion/completions kvmtop
 put 644 contrib/completions/_kvmtop share/zsh/site-functions
 put 644 contrib/completions/kvmtop.fish share/fish/vendor_completions.d

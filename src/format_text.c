@@ -80,12 +80,17 @@ static void put_host(struct out *o, const struct snapshot *s)
 	}
 }
 
+/* Names are not cut as on a screen: with more room most of them leave the columns in line. */
+#define NAME_WIDTH 20
+
 /* A column is as wide as its field, and at least as its title. */
 static int width_of(const struct batch_column *c)
 {
-	int title = (int)strlen(c->f->title);
+	int title = (int)strlen(c->f->title), width = c->f->width;
 
-	return c->f->width > title ? c->f->width : title;
+	if (strcmp(c->f->id, "name") == 0 || strcmp(c->f->id, "vm") == 0)
+		width = NAME_WIDTH;
+	return width > title ? width : title;
 }
 
 static void pad(struct out *o, const struct batch_column *c, const char *text, bool last)

@@ -83,15 +83,17 @@ static void text(void **state)
 	expect(&format_text,
 	       (struct asked){
 		       .fields = "name,nvcpu,cpu_pct,guest_pct,sys_pct,steal_max_pct,exit_pct,why"},
-	       HOST "TIME     VM           vCPU   %CPU %GUEST  %SYS   MAX@v %EXIT WHY\n"
-		    "15:02:03 " SAFE "    2  100.0  ~50.0     -   60.2!   n/a steal_31%\n"
-		    "15:02:03 web01           2  371.2 ~185.6     -   11.9!   n/a steal_31%\n"
-		    "15:02:03 (other)         -   98.0      -     -       -     - ceph-osd_22%\n");
+	       HOST
+	       "TIME     VM                   vCPU   %CPU %GUEST  %SYS   MAX@v %EXIT WHY\n"
+	       "15:02:03 " SAFE "    2  100.0  ~50.0     -   60.2!   n/a steal_31%\n"
+	       "15:02:03 web01                   2  371.2 ~185.6     -   11.9!   n/a steal_31%\n"
+	       "15:02:03 (other)                 -   98.0      -     -       -     - "
+	       "ceph-osd_22%\n");
 	expect(&format_text,
 	       (struct asked){.table = "vcpu", .fields = "vm,vcpu,steal_pct,comm", .vm = "web01"},
-	       HOST "TIME     VM           vCPU %STEAL THREAD\n"
-		    "15:02:03 web01           1  20.0q CPU\\x200/KVM\n"
-		    "15:02:03 web01           0    0.0 CPU\\x200/KVM\n");
+	       HOST "TIME     VM                   vCPU %STEAL THREAD\n"
+		    "15:02:03 web01                   1  20.0q CPU\\x200/KVM\n"
+		    "15:02:03 web01                   0    0.0 CPU\\x200/KVM\n");
 	expect(&format_text,
 	       (struct asked){.table = "exit", .fields = "kind,key,count,avg_ns,time_pct"},
 	       HOST "TIME     KIND      REASON                 COUNT    AVG  TIME%\n"
