@@ -253,9 +253,9 @@ static void end_provisional(struct vms *s, pid_t tid, const char *comm, pid_t pi
 		return;
 	if (vm->nthread) {
 		if (pid > 0)
-			snprintf(name, sizeof(name), "%s:%d (gone)", comm, (int)pid);
+			snprintf(name, sizeof(name), "%s:%d", comm, (int)pid);
 		else
-			snprintf(name, sizeof(name), "tid:%d (gone)", (int)tid);
+			snprintf(name, sizeof(name), "tid:%d", (int)tid);
 		inventory_set(&vm->name, name);
 	}
 	inventory_vm_gone(s->inv, vm);

@@ -607,7 +607,7 @@ static void an_event_of_a_thread_that_is_gone(void **state)
 	vm = inventory_provisional(h->inv, 2222)->vm;
 	assert_int_equal(vms_resolve(h->vms, h->now), 0);
 	assert_true(vm->flags & INV_GONE);
-	assert_string_equal(vm->name, "tid:2222 (gone)");
+	assert_string_equal(vm->name, "tid:2222");
 	tick(h);
 	assert_null(inventory_first(h->inv));
 }
