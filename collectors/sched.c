@@ -71,19 +71,27 @@ static void thread_free(void *ctx, struct inv_thread *t)
 	drop_task(t);
 }
 
+/*
+ * Room for two descriptors a vCPU, and how many may be held so that the others, discovery
+ * first (one a VM), never find the table full. Root may go above its hard limit.
+ */
 static unsigned raise_nofile(const struct sched *s)
 {
+	rlim_t elsewhere = FDS_ELSEWHERE + 2 * inventory_nvm(s->env->inv);
+	rlim_t want = 2 * inventory_nvcpu(s->env->inv) + s->held_groups + elsewhere;
 	struct rlimit l;
-	rlim_t want = 2 * inventory_nvcpu(s->env->inv) + s->held_groups + FDS_ELSEWHERE;
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
 		return 0;
-	if (l.rlim_cur < want && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
+	if (l.rlim_cur < want) {
+		const struct rlimit more = {want, l.rlim_max > want ? l.rlim_max : want};
+		const struct rlimit most = {l.rlim_max, l.rlim_max};
+
+		if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+			setrlimit(RLIMIT_NOFILE, &most);
 		getrlimit(RLIMIT_NOFILE, &l);
 	}
-	return l.rlim_cur > FDS_ELSEWHERE ? (unsigned)l.rlim_cur - FDS_ELSEWHERE : 0;
+	return l.rlim_cur > elsewhere ? (unsigned)(l.rlim_cur - elsewhere) : 0;
 }
 
 static int sched_open(const struct collector_env *env, void **state)
@@ -168,7 +176,7 @@ static ssize_t read_file(const struct sched *s, const struct inv_thread *t, int 
 			 const char *file, char *buf, size_t size)
 {
 	if (fd >= 0)
-		return fd_read_all(fd, buf, size);
+		return fd_read_once(fd, buf, size);
 	return sysroot_readf(s->env->root, buf, size, "proc/%d/task/%d/%s", t->pid, t->tid, file);
 }
 

@@ -83,15 +83,20 @@ static int node_of_memory(const struct collector_env *env, pid_t pid)
 	return best;
 }
 
-static const char *node_text(const struct collector_env *env, const struct inv_thread *t,
+/* only: the one node there is, -1: several (or none). */
+static const char *node_text(const struct collector_env *env, const struct inv_thread *t, int only,
 			     int memory, char *text, size_t size)
 {
 	char buf[1024];
 	struct proc_stat st;
-	ssize_t n =
-		sysroot_readf(env->root, buf, sizeof(buf), "proc/%d/task/%d/stat", t->pid, t->tid);
+	ssize_t n;
 	int node;
 
+	if (only >= 0) {
+		snprintf(text, size, "%d", only);
+		return text;
+	}
+	n = sysroot_readf(env->root, buf, sizeof(buf), "proc/%d/task/%d/stat", t->pid, t->tid);
 	if (n < 0 || procfs_parse_stat(buf, (size_t)n, &st) < 0 || st.cpu < 0)
 		return NULL;
 	node = node_of_cpu(env, st.cpu);
@@ -104,13 +109,13 @@ static const char *node_text(const struct collector_env *env, const struct inv_t
 	return text;
 }
 
-static void push_place(const struct collector_env *env, struct inv_thread *t, int memory)
+static void push_place(const struct collector_env *env, struct inv_thread *t, int only, int memory)
 {
 	char status[4096], node[32];
 	struct place_reading r = {
 		.thread = t,
 		.pin = pin_of(env, t, status, sizeof(status)),
-		.node = node_text(env, t, memory, node, sizeof(node)),
+		.node = node_text(env, t, only, memory, node, sizeof(node)),
 	};
 
 	env->sink->place(env->sink->ctx, &r);
@@ -128,9 +133,11 @@ static bool has_nodes(const struct collector_env *env)
 void sched_places(const struct collector_env *env, const struct inv_vm *vm)
 {
 	/* With one node all memory is on it: nothing to walk for. */
-	int memory = has_nodes(env) ? node_of_memory(env, vm->pid) : -1;
+	bool nodes = has_nodes(env);
+	int memory = nodes ? node_of_memory(env, vm->pid) : -1;
+	int only = nodes ? -1 : node_of_cpu(env, 0);
 
 	for (struct inv_thread *t = vm->threads; t; t = t->next)
 		if (t->role == ROLE_VCPU && !(t->flags & INV_GONE))
-			push_place(env, t, memory);
+			push_place(env, t, only, memory);
 }

@@ -260,7 +260,7 @@ static ssize_t read_throttled(struct quotas *q, struct group *g, char *buf, size
 	}
 	if (g->fd < 0)
 		return read_group(q, g, "cpu.stat", buf, size);
-	n = fd_read_all(g->fd, buf, size);
+	n = fd_read_once(g->fd, buf, size);
 	if (n < 0) /* the group was removed; one of the same name may come */
 		release(q, g);
 	return n;

@@ -142,6 +142,8 @@ void vms_dirs_list(struct vms *s)
 
 	l->usable = !s->foreign_ns && vms_is_debugfs(s->root);
 	fd = l->usable ? sysroot_openat(s->root, VMS_KVM_DIR, O_RDONLY | O_DIRECTORY) : -1;
+	if (fd == -EMFILE || fd == -ENFILE)
+		return; /* says nothing about the folder */
 	if (fd < 0) {
 		l->usable = false;
 		l->listed = false;

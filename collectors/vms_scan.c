@@ -33,17 +33,26 @@ int vms_read_stat(const struct vms *s, pid_t pid, pid_t tid, struct proc_stat *s
 	return n < 0 ? (int)n : procfs_parse_stat(buf, (size_t)n, st);
 }
 
+/* What says nothing about a process, but of ourselves. */
+static bool is_our_lack(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
 long vms_nthreads(const struct vms *s, const struct vmm *m)
 {
 	struct proc_stat ps;
 	struct stat st;
+	int err;
 
 	/* The folder counts its threads as links, none when the process is gone. */
 	if (m->task_fd >= 0 && !fstat(m->task_fd, &st) && st.st_nlink != 3)
 		return (long)st.st_nlink - 2;
+	err = vms_read_stat(s, m->pid, 0, &ps);
+	if (is_our_lack(err))
+		return m->nthreads;
 	/* A last thread may be a zombie that nobody has waited for: it has no VM any more. */
-	if (vms_read_stat(s, m->pid, 0, &ps) || ps.start != m->start || ps.state == 'Z' ||
-	    ps.state == 'X')
+	if (err || ps.start != m->start || ps.state == 'Z' || ps.state == 'X')
 		return 0;
 	return ps.num_threads;
 }
@@ -315,6 +324,10 @@ static void scan_vms(struct vms *s, struct vmm *m, bool full)
 	struct kvm_fds fds = {0};
 	int err = full ? vms_fds_read(s, m->pid, &fds) : 0;
 
+	if (is_our_lack(err)) {
+		full = false;
+		m->dirty = true; /* again in the next tick */
+	}
 	m->stamp = ++s->stamp;
 	if (full)
 		m->no_fds = err == -EACCES || err == -EPERM;
@@ -514,11 +527,14 @@ static void match_all(struct vms *s, struct vmm *m)
 
 bool vms_scan(struct vms *s, struct vmm *m, enum vms_look look)
 {
+	int err;
+
 	if (m->dirty || !s->dirs.usable || m->scans % FULL_EVERY == 0)
 		look = LOOK_ALL;
 	m->dirty = false;
 	scan_vms(s, m, look == LOOK_ALL);
-	if (!m->nvm || vms_scan_tasks(s, m)) {
+	err = m->nvm ? vms_scan_tasks(s, m) : -ENOENT;
+	if (err && !is_our_lack(err)) {
 		vms_drop(s, m);
 		return false;
 	}

@@ -18,7 +18,10 @@ static bool take_u64(const char **p, const char *end, uint64_t *out)
 	while (s < end && *s >= '0' && *s <= '9') {
 		unsigned d = (unsigned)(*s++ - '0');
 
-		v = v > (UINT64_MAX - d) / 10 ? UINT64_MAX : v * 10 + d;
+		if (v < UINT64_MAX / 10)
+			v = v * 10 + d;
+		else
+			v = v > (UINT64_MAX - d) / 10 ? UINT64_MAX : v * 10 + d;
 	}
 	if (s == *p)
 		return false;

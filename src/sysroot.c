@@ -251,6 +251,21 @@ ssize_t fd_read_all(int fd, char *buf, size_t size)
 	return read_all(fd, buf, size, true);
 }
 
+ssize_t fd_read_once(int fd, char *buf, size_t size)
+{
+	ssize_t n;
+
+	if (!size)
+		return -EINVAL;
+	n = read_some(fd, buf, size, 0);
+	if (n == (ssize_t)size) {
+		buf[size - 1] = '\0';
+		return -EFBIG;
+	}
+	buf[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
 ssize_t sysroot_read(const struct sysroot *r, const char *path, char *buf, size_t size)
 {
 	/* O_NONBLOCK: a fifo in a tree of somebody else's making must not hang us. */

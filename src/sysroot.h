@@ -41,5 +41,7 @@ ssize_t sysroot_readlinkf(const struct sysroot *r, char *buf, size_t size, const
 	__attribute__((format(printf, 4, 5)));
 /* Reads a held descriptor from its beginning (pread); as sysroot_read. ESRCH: the task is gone. */
 ssize_t fd_read_all(int fd, char *buf, size_t size);
+/* The same with one pread: for files of /proc that the kernel writes in one piece (stat). */
+ssize_t fd_read_once(int fd, char *buf, size_t size);
 
 #endif

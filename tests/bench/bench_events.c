@@ -4,6 +4,7 @@
  *
  * A guest that does nothing but port writes runs on one CPU, the reader on another; the
  * readers take turns. A figure is the reading thread's own CPU time by the events it got.
+ * Prints rows for bench.py.
  *
  *   libperf       perf_mmap__read_event() + perf_mmap__consume(), woken every 10 ms
  *   walk          ring.c alone: merge by time, own tail, nothing decoded
@@ -309,13 +310,6 @@ static struct result run_ours(const struct bench *b, bool with_model)
 
 /* ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static struct result run(const struct bench *b, enum reader who)
 {
 	switch (who) {
@@ -358,27 +352,34 @@ static bool prepare(struct bench *b)
 	return b->id[0] && b->id[1];
 }
 
-static void print_table(double ns[READERS][ROUNDS], const uint64_t *events)
+static void print_samples(const char *key, const double *v)
 {
-	static const char *const name[READERS] = {"libperf read_event+consume", "ring.c, own tail",
-						  "kvm_events, no model", "kvm_events and model"};
-	double base = 0;
+	printf("\"%s\": [", key);
+	for (int i = 0; i < ROUNDS; i++)
+		printf("%s%.2f", i ? ", " : "", v[i]);
+	printf("]");
+}
 
-	printf("%-28s %10s %12s %10s\n", "reader", "ns/event", "events/s", "of libperf");
-	for (int w = 0; w < READERS; w++) {
-		qsort(ns[w], ROUNDS, sizeof(double), by_value);
-		if (!w)
-			base = ns[w][ROUNDS / 2];
-		printf("%-28s %10.1f %12.0f %10.2f\n", name[w], ns[w][ROUNDS / 2],
-		       (double)events[w] / (ROUNDS * (double)ROUND / NS_PER_S),
-		       ns[w][ROUNDS / 2] / base);
+/* One object a line, for bench.py's table. */
+static void print_rows(double ns[READERS][ROUNDS])
+{
+	static const char *const name[READERS] = {"", "an event: bare walk of the rings, own tail",
+						  "an event: kvmtop without its model",
+						  "an event: kvmtop, all but drawing"};
+
+	for (int w = WALK; w < READERS; w++) {
+		printf("{\"what\": \"%s\", \"unit\": \"ns\", \"peer\": \"libperf loop\", ",
+		       name[w]);
+		print_samples("ours", ns[w]);
+		printf(", ");
+		print_samples("theirs", ns[LIBPERF]);
+		printf("%s}\n", w == KVMTOP ? ", \"ratio\": 0.8" : "");
 	}
 }
 
 int main(void)
 {
 	double ns[READERS][ROUNDS];
-	uint64_t events[READERS] = {0};
 	struct bench b = {0};
 	pid_t guest;
 
@@ -396,13 +397,12 @@ int main(void)
 				fprintf(stderr, "reader %d saw no events\n", w);
 				return 1;
 			}
-			events[w] += r.events;
 			ns[w][i] = (double)r.cpu_ns / (double)r.events;
 		}
 	}
 	kill(guest, SIGKILL);
 	waitpid(guest, NULL, 0);
-	print_table(ns, events);
+	print_rows(ns);
 	kvm_format_free(b.format);
 	kvm_names_free(b.names);
 	sysroot_close(b.root);

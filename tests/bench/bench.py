@@ -1,0 +1,278 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""make bench: every figure that kvmtop must hold, beside its peers measured in the same run.
+
+bench.py [PART…], parts: events model slowdown tree threads discovery. Figures are CPU time of the process
+named, not wall time, wherever that is the question, and programs that are compared take turns: other
+load on the machine then hits both. A bound that is missed says MISSED; the exit status is 1 only when a
+part could not be measured.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import procs  # noqa: E402  (makes our mount namespace)
+from rows import Row, from_json, header, line  # noqa: E402
+import native  # noqa: E402
+
+VMS, VCPUS = 1000, 16
+REAL_VMS = int(os.environ.get("BENCH_VMS", "250"))
+PROCESSES = 2000
+WRITES = 30000
+LIMIT = 470  # seconds for all of it
+KINDS = "kvm:kvm_pio,kvm:kvm_userspace_exit"
+HOST_CSV = ["--batch", "--format", "csv", "--table", "host", "--fields", "nvm"]
+noise = []
+
+
+def calibrate():
+    """The same work again and again: what the machine itself varies."""
+    data, start = bytes(1 << 20), time.process_time()
+    for _ in range(40):
+        hashlib.sha256(data)
+    noise.append((time.process_time() - start) * 1000)
+
+
+def program(name, *args):
+    out = subprocess.run([os.path.join(native.BUILD, "bench", name), *args], capture_output=True, text=True,
+                         check=False)
+    if out.returncode:
+        raise RuntimeError(f"{name}: {out.stderr.strip()}")
+    return from_json(out.stdout)
+
+
+def events():
+    return program("bench_events")
+
+
+def model():
+    return program("bench_model")
+
+
+# --- the guest's slow-down ----------------------------------------------------------------------
+def watched_by(who):
+    """Starts the watcher and waits until it counts; None: nobody."""
+    pin = ["taskset", "-c", str(native.CPUS[0])]
+    if who == "kvmtop":
+        p = native.child([*pin, native.KVMTOP, *HOST_CSV, "--event", "ioport,userexit", "--max-overhead", "0"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        p.stdout.readline()
+        p.stdout.readline()  # the header, then the first interval
+        return p
+    if who == "perf":
+        p = native.child([*pin, "perf", "record", "-a", "-o", "/dev/null", "-e", KINDS],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        time.sleep(1)
+        return p
+    return None
+
+
+def one_guest(who):
+    """CPU and wall ms of a guest's WRITES port writes."""
+    watcher = watched_by(who)
+    guest = native.Guest("-c", 1, "-p", native.CPUS[-1], f"out:{WRITES}")
+    before, start = procs.cpu_ms(guest.pid), time.monotonic()
+    guest.go()
+    while guest.out.next(60) is not None:
+        pass
+    wall = (time.monotonic() - start) * 1000
+    _, status, used = os.wait4(guest.pid, 0)
+    guest.p.returncode = status
+    if watcher:
+        watcher.terminate()
+        watcher.stdout and watcher.stdout.close()
+        watcher.wait()
+    return (used.ru_utime + used.ru_stime) * 1000 - before, wall
+
+
+def slowdown():
+    cpu = {w: [] for w in ("none", "kvmtop", "perf")}
+    wall = {w: [] for w in cpu}
+    for _ in range(9):
+        for who in cpu:
+            c, w = one_guest(who)
+            cpu[who].append(c)
+            wall[who].append(w)
+        calibrate()
+    what = f"guest of {WRITES} port writes, VM's"
+    return [Row(f"{what} CPU", "ms", cpu["kvmtop"], "perf record", cpu["perf"], ratio=1.05),
+            Row(f"{what} CPU", "ms", cpu["kvmtop"], "unwatched", cpu["none"]),
+            Row("  perf record's against unwatched", "ms", cpu["perf"], "unwatched", cpu["none"]),
+            Row(f"{what} wall", "ms", wall["kvmtop"], "perf record", wall["perf"])]
+
+
+# --- a large host, from files -------------------------------------------------------------------
+def tmpfs():
+    where = "/dev/shm" if os.path.ismount("/dev/shm") else None
+    return tempfile.mkdtemp(prefix="kvmtop-bench-", dir=where)
+
+
+def first_frames(root):
+    frame, rows, rates = [], [], []
+    for _ in range(5):
+        s = procs.Screen("--root", root)
+        frame.append(s.until(rb"kvmtop.*Enter"))
+        rows.append(s.until(rb"vm\d{4}"))
+        rates.append(s.until(rb"vm\d{4}[^\n]*?\d\.\d"))
+        s.close()
+        calibrate()
+    return [Row(f"first frame, {VMS} VMs x {VCPUS} vCPUs", "s", frame, limit=0.2),
+            Row("  first frame with VMs in it", "s", rows),
+            Row("  first rates", "s", rates, limit=1.0)]
+
+
+def steady(root):
+    s = procs.Screen("--root", root)
+    found = s.until_vcpus(VMS * VCPUS)
+    s.read(3)
+    cpu = s.cpu_samples(8)
+    rss = procs.rss_mib(s.pid)
+    s.close()
+    threads = VMS * (VCPUS + 1)
+    return [Row("  all of them found after", "s", [found]),
+            Row(f"screen, {VMS} x {VCPUS} vCPUs from files, CPU a tick", "ms", cpu),
+            Row("  a thread", "us", [c * 1000 / threads for c in cpu]),
+            Row("  resident memory, no events", "MiB", [rss], limit=256)]
+
+
+def tree():
+    where = tmpfs()
+    root = os.path.join(where, "root")
+    try:
+        subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "make_root.py"), root, str(VMS),
+                        str(VCPUS)], check=True)
+        return first_frames(root) + steady(root)
+    finally:
+        shutil.rmtree(where)
+
+
+# --- real threads -------------------------------------------------------------------------------
+def start_vms():
+    """Real VMs of idle vCPUs, as many as are asked for and can be had."""
+    argv = [native.TINYVM, "-n", "-c", str(VCPUS), "-l", "inf", "sleep:30000"]
+    vms = [native.child(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+           for _ in range(REAL_VMS)]
+    for vm in vms:
+        for ln in vm.stdout:
+            if ln.startswith(b"go"):
+                break
+    return [vm for vm in vms if vm.poll() is None]
+
+
+PEERS = {"pidstat -t": (["pidstat", "-t", "-p", "ALL", "1"], b"UID"),
+         "top -H -b": (["top", "-H", "-b", "-d", "1"], b"top - ")}
+
+
+def threads():
+    vms = start_vms()
+    nthreads = len(vms) * (VCPUS + 1)
+    cpu, theirs = [], {p: [] for p in PEERS}
+    try:
+        s = procs.Screen()
+        s.until_vcpus(len(vms) * VCPUS)
+        s.read(20)  # names and groups of threads that are new are looked at again in the first 20 ticks
+        for _ in range(4):
+            # The screen stays: it is the same process at every turn, its own figures between the peers'.
+            cpu.append(sum(s.cpu_samples(5)) / 5)
+            for peer, (argv, marker) in PEERS.items():
+                theirs[peer].append(procs.per_tick(argv, marker, 1, 3, idle=s.read))
+            calibrate()
+        rss = procs.rss_mib(s.pid)
+        s.close()
+    finally:
+        for vm in vms:
+            vm.kill()
+        for vm in vms:
+            vm.wait()
+    cheaper = min(theirs, key=lambda p: sum(theirs[p]))
+    dearer = max(theirs, key=lambda p: sum(theirs[p]))
+    return [Row(f"screen, {len(vms)} real VMs, {nthreads} threads, CPU a tick", "ms", cpu, cheaper, theirs[cheaper],
+                ratio=0.25),
+            Row("  beside the dearer peer", "ms", cpu, dearer, theirs[dearer]),
+            Row("  a thread", "us", [x * 1000 / nthreads for x in cpu], cheaper,
+                [x * 1000 / nthreads for x in theirs[cheaper]]),
+            Row("  resident memory", "MiB", [rss])]
+
+
+# --- discovery among processes that are no VM ---------------------------------------------------
+SCAN = ["find", "/proc", "-maxdepth", "3", "-path", "/proc/[0-9]*/fd/*", "-lname", "anon_inode:kvm-*"]
+
+
+def cpu_of_command(argv):
+    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, used = os.wait4(p.pid, 0)
+    p.returncode = 0
+    return (used.ru_utime + used.ru_stime) * 1000
+
+
+def sleepers(n):
+    pids = []
+    for _ in range(n):
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(600)
+            os._exit(0)
+        pids.append(pid)
+    return pids
+
+
+def discovery():
+    pids = sleepers(PROCESSES)
+    argv = [native.KVMTOP, *HOST_CSV, "--collectors", "vms"]
+    without = ["unshare", "-m", "sh", "-c", f"umount -l {native.DEBUGFS}; exec \"$@\"", "sh", *argv]
+    ours, bare, scan = [], [], []
+    try:
+        for _ in range(3):
+            # After the first look at every process, which is spread over the first seconds.
+            ours.append(procs.per_tick(argv, b"\n", 3, 4))
+            bare.append(procs.per_tick(without, b"\n", 3, 4))
+            scan.append(cpu_of_command(SCAN))
+    finally:
+        for pid in pids:
+            os.kill(pid, 9)
+        for pid in pids:
+            os.waitpid(pid, 0)
+    what = f"discovery, {PROCESSES} processes, CPU a tick"
+    return [Row(what, "ms", ours, "all their fds", scan), Row("  without debugfs", "ms", bare, "all their fds", scan)]
+
+
+PARTS = {p.__name__: p for p in (events, model, slowdown, tree, threads, discovery)}
+
+
+def too_long(*_):
+    raise TimeoutError(f"{LIMIT} s are over")
+
+
+def main():
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(LIMIT)
+    wanted = sys.argv[1:] or list(PARTS)
+    start, load, failed = time.monotonic(), os.getloadavg()[0], False
+    cpu = next((ln.split(": ")[1].strip() for ln in open("/proc/cpuinfo", encoding="utf-8") if "model name" in ln), "?")
+    print(f"kvmtop bench, {time.strftime('%Y-%m-%d %H:%M')}, {cpu} x {os.cpu_count()}, Linux {platform.release()}")
+    print(header(), flush=True)
+    for name in wanted:
+        calibrate()
+        try:
+            rows = PARTS[name]()
+        except (OSError, RuntimeError, TimeoutError, subprocess.CalledProcessError) as e:
+            print(f"{name}: could not be measured: {e}", flush=True)
+            failed = True
+            continue
+        for row in rows:
+            print(line(row.cells()), flush=True)
+    calibrate()
+    print(line(Row("this machine: the same 40 MiB of SHA-256", "ms", noise).cells()))
+    print(f"load {load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end; {time.monotonic() - start:.0f} s")
+    return failed
+
+
+sys.exit(main())
