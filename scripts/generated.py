@@ -50,8 +50,13 @@ def word(text):
     return f'"{text}"' if " " in text else ("\\&" + text if len(text) <= 3 else text)
 
 
+# What is written so in the program: no words to begin a sentence with a capital.
+AS_IS = {"vmexit,", "idle:", "vmm:", "notice,", "online", "libvirt's", "kvmtop's", "vCPUs"}
+
+
 def sentence(text):
-    text = text[0].upper() + text[1:]
+    if text.split()[0].rstrip(".") not in AS_IS:
+        text = text[0].upper() + text[1:]
     return roff(text + "." if text[-1] not in ".!?" else text)
 
 

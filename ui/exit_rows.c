@@ -242,8 +242,10 @@ void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
 
 void exit_rows_subtitle(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size)
 {
-	snprintf(out, size, "%s, %s%s", exit_kind_name(kind),
-		 c->view->totals ? "since start or reset" : "of the interval",
+	/* The usual case, of the interval, is not said: the names of the other panes need the room.
+	 */
+	snprintf(out, size, "%s%s%s", exit_kind_name(kind),
+		 c->view->totals ? ", since start or reset" : "",
 		 c->view->no_idle && kind == KIND_VMEXIT ? ", without idle" : "");
 }
 
@@ -255,8 +257,8 @@ bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, 
 		return true;
 	if (kind == KIND_VMEXIT && !c->snap->host.entry_exit) {
 		snprintf(out, size,
-			 "no kvm_exit seen yet: a guest has not run, or this KVM fires none (e: "
-			 "userexit)");
+			 "no kvm_exit seen yet: no guest has run, or this KVM fires none; e shows "
+			 "userexit");
 		return true;
 	}
 	if (!(c->snap->open_kinds & KIND_BIT(kind))) {

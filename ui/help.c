@@ -47,8 +47,18 @@ static void keys_page(struct page *p)
 	page_addf(p, "", "Disk and network of guests are not shown: virt-top does that.");
 }
 
+/* A threshold as the column shows its figures: "5%", "1.00s", "1". */
+static void threshold_text(const struct field *f, double v, char *out, size_t size)
+{
+	if (f->unit == UNIT_NS)
+		fmt_ns(out, size, value_known(v), 8);
+	else
+		snprintf(out, size, "%g%s", v, f->unit == UNIT_PCT ? "%" : "");
+}
+
 static void columns_page(struct ui *ui, struct page *p)
 {
+	char warn[24], alarm[24];
 	const struct field_list *l;
 	struct table_ctx c;
 	char name[48];
@@ -64,11 +74,14 @@ static void columns_page(struct ui *ui, struct page *p)
 		if (f->flags & FIELD_JSON_ONLY)
 			continue;
 		snprintf(name, sizeof(name), "%s", f->title);
-		if (f->warn > 0)
-			page_addf(p, name, "%s (marked from %g, red from %g)", f->help, f->warn,
-				  f->alarm);
-		else
+		if (f->warn > 0) {
+			threshold_text(f, f->warn, warn, sizeof(warn));
+			threshold_text(f, f->alarm, alarm, sizeof(alarm));
+			page_addf(p, name, "%s (marked from %s, red from %s)", f->help, warn,
+				  alarm);
+		} else {
 			page_addf(p, name, "%s", f->help);
+		}
 	}
 }
 
@@ -78,8 +91,9 @@ static void row_page(struct ui *ui, struct page *p)
 	struct table_ctx c;
 	struct row_list *rows = ui_focus_table(ui, &c);
 	int line = rows ? table_selected(&c, rows) : -1;
-	char value[512], label[64];
+	char value[512], label[600];
 	enum role role;
+	bool wide;
 
 	p->indent = 26;
 	if (line < 0) {
@@ -93,13 +107,12 @@ static void row_page(struct ui *ui, struct page *p)
 		table_cell(&c, &l->field[i], &rows->row[line], 60, value, sizeof(value), &role);
 		if (!value[0])
 			continue;
-		/* A long text (a name, a command line) stands by itself. */
-		if (utf8_width(value) > 12) {
-			page_add(p, ROLE_DIM, l->field[i].title, role, value);
-			continue;
-		}
-		snprintf(label, sizeof(label), "%-12s %.40s", l->field[i].title, value);
-		page_add(p, role == ROLE_TEXT ? ROLE_STRONG : role, label, ROLE_DIM,
+		snprintf(label, sizeof(label), "%-12s %s", l->field[i].title, value);
+		wide = utf8_width(label) >= 26;
+		/* Behind a long text (a name, an exit's reason) there is no room for words. */
+		if (wide)
+			page_add(p, role == ROLE_TEXT ? ROLE_STRONG : role, label, ROLE_DIM, "");
+		page_add(p, role == ROLE_TEXT ? ROLE_STRONG : role, wide ? "" : label, ROLE_DIM,
 			 l->field[i].help);
 	}
 }

@@ -109,6 +109,19 @@ static int32_t to_256(int32_t rgb)
 	return 16 + 36 * r + 6 * g + b;
 }
 
+/* One part of `to` in `parts` of the colour, the rest is `from`. */
+static int32_t mixed(int32_t from, int32_t to, int parts)
+{
+	int32_t out = 0;
+
+	for (int shift = 0; shift <= 16; shift += 8) {
+		int32_t a = from >> shift & 255, b = to >> shift & 255;
+
+		out |= (a + (b - a) / parts) << shift;
+	}
+	return out;
+}
+
 static void add_attrs(struct style *s, unsigned attr)
 {
 	s->bold |= !!(attr & BOLD);
@@ -166,6 +179,10 @@ static struct style style_rgb(const struct look *l, enum theme_ground ground, un
 		s.bg = dark ? SELECT_DARK : SELECT_LIGHT;
 		if (s.fg == COLOR_NONE || l->letter == 'd')
 			s.fg = dark ? 0xffffff : 0x101418;
+		else if (!isdigit((unsigned char)l->letter)) /* a heat map's shades are its scale */
+			/* The hue stays, and is legible on the bar: the worst row is the first one.
+			 */
+			s.fg = mixed(s.fg, dark ? 0xffffff : 0x000000, dark ? 2 : 3);
 	}
 	if (attr & CELL_BLURRED)
 		s.bg = dark ? BLUR_DARK : BLUR_LIGHT;

@@ -280,6 +280,14 @@ void ui_draw_head(struct ui *ui, const struct area *a)
 		draw_third(ui, a, 2);
 }
 
+static bool pane_on_screen(const struct ui *ui)
+{
+	struct layout l;
+
+	ui_layout(ui, &l);
+	return l.pane.h > 0;
+}
+
 static bool bar_has(const struct ui *ui, const struct key_row *r)
 {
 	unsigned ctx = CTX_MAIN;
@@ -298,28 +306,54 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 		return ui->view.level != LEVEL_HOST || ui->view.pane_shown || ui->view.filter[0] ||
 		       ui->view.pane_filter[0];
 	if (r->action == ACT_VCPUS)
-		return ui->view.level == LEVEL_HOST;
+		return ui->view.level == LEVEL_HOST && !ui->view.paused;
+	/* A pane's title line shows the digits: without one they are to be known from here. */
+	if (r->action == ACT_FOCUS)
+		return pane_on_screen(ui);
+	if (r->action == ACT_PANE)
+		return !pane_on_screen(ui) && !ui->view.paused;
+	if (r->action == ACT_STEP_BACK || r->action == ACT_STEP_ON)
+		return ui->view.paused;
 	if (r->action == ACT_KIND)
 		return ui_pane_has_focus(ui) && (ui->view.pane == '2' || ui->view.pane == '3');
 	return true;
 }
 
-static int bar_width(const struct key_row *r)
+static const char *bar_key(const struct key_row *r, char *buf, size_t size)
+{
+	return r->action == ACT_PANE ? "1-9" : keymap_name(r->keys[0], buf, size);
+}
+
+/* What the key does where the screen is now; the table has the words for the usual case. */
+static const char *bar_word(const struct ui *ui, const struct key_row *r)
+{
+	bool menu = ui->mode == MODE_SORT || ui->mode == MODE_COLUMNS;
+
+	if (r->action == ACT_PAUSE && ui->view.paused)
+		return "go on";
+	if (r->action == ACT_OPEN && menu)
+		return ui->mode == MODE_SORT ? "choose" : "done";
+	if (r->action == ACT_QUIT && ui->mode != MODE_MAIN)
+		return "close";
+	return r->bar;
+}
+
+static int bar_width(const struct ui *ui, const struct key_row *r)
 {
 	char key[16];
 
-	return (int)(strlen(keymap_name(r->keys[0], key, sizeof(key))) + strlen(r->bar)) + 3;
+	return (int)(strlen(bar_key(r, key, sizeof(key))) + strlen(bar_word(ui, r))) + 3;
 }
 
 /* Where there is no room for all, those before the last two (help, quit) go. */
-static size_t bar_fit(const struct key_row **row, size_t n, int width)
+static size_t bar_fit(const struct ui *ui, const struct key_row **row, size_t n, int width)
 {
 	int sum = 1 - 2;
 
 	for (size_t i = 0; i < n; i++)
-		sum += bar_width(row[i]);
+		sum += bar_width(ui, row[i]);
 	while (sum > width && n > 2) {
-		sum -= bar_width(row[n - 3]);
+		sum -= bar_width(ui, row[n - 3]);
 		memmove(row + n - 3, row + n - 2, 2 * sizeof(*row));
 		n--;
 	}
@@ -353,10 +387,10 @@ static void draw_bar(const struct ui *ui, const struct area *a)
 			show[shown++] = &rows[i];
 	state_text(ui, state, sizeof(state));
 	room = a->w - (int)utf8_width(state) - (state[0] ? 2 : 0);
-	shown = bar_fit(show, shown, room);
+	shown = bar_fit(ui, show, shown, room);
 	for (size_t i = 0; i < shown; i++) {
-		x = area_text(a, 0, x, ROLE_KEY, keymap_name(show[i]->keys[0], key, sizeof(key)));
-		x = area_textf(a, 0, x, ROLE_BAR, " %s  ", show[i]->bar);
+		x = area_text(a, 0, x, ROLE_KEY, bar_key(show[i], key, sizeof(key)));
+		x = area_textf(a, 0, x, ROLE_BAR, " %s  ", bar_word(ui, show[i]));
 	}
 	if (state[0] && x <= room + 2)
 		area_right(a, 0, a->w - 1, ROLE_PAUSED, state);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -421,6 +422,41 @@ static void bars_are_legible(void **state)
 			}
 }
 
+static double linear(int32_t rgb, int shift)
+{
+	double c = (rgb >> shift & 255) / 255.0;
+
+	return c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4);
+}
+
+/* Contrast as WCAG 2 has it: 1 to 21, from 4.5 on it is legible text. */
+static double contrast(int32_t a, int32_t b)
+{
+	double la = 0.2126 * linear(a, 16) + 0.7152 * linear(a, 8) + 0.0722 * linear(a, 0);
+	double lb = 0.2126 * linear(b, 16) + 0.7152 * linear(b, 8) + 0.0722 * linear(b, 0);
+
+	return (fmax(la, lb) + 0.05) / (fmin(la, lb) + 0.05);
+}
+
+/* The worst row is the first one, so its red figures are what is seen on the selection bar. */
+static void figures_on_the_selection_are_legible(void **state)
+{
+	static const enum role role[] = {ROLE_TEXT,    ROLE_DIM,   ROLE_STRONG,
+					 ROLE_NOTICE,  ROLE_WARN,  ROLE_ALARM,
+					 ROLE_MISSING, ROLE_QUOTA, ROLE_STEAL};
+
+	(void)state;
+	for (int ground = 0; ground < 2; ground++)
+		for (size_t i = 0; i < sizeof(role) / sizeof(role[0]); i++) {
+			const struct theme t = {DEPTH_TRUE, (enum theme_ground)ground};
+			struct style s = theme_style(&t, role[i], CELL_SELECTED);
+
+			if (contrast(s.fg, s.bg) < 4.5)
+				fail_msg("%s on the selection (ground %d): %.1f",
+					 theme_role_name(role[i]), ground, contrast(s.fg, s.bg));
+		}
+}
+
 static void environment_decides(void **state)
 {
 	struct theme t;
@@ -557,6 +593,7 @@ int main(void)
 		cmocka_unit_test(thresholds),
 		cmocka_unit_test(colours_are_of_their_depth),
 		cmocka_unit_test(bars_are_legible),
+		cmocka_unit_test(figures_on_the_selection_are_legible),
 		cmocka_unit_test(environment_decides),
 		cmocka_unit_test(settings_are_read),
 		cmocka_unit_test(settings_come_back),
