@@ -11,6 +11,10 @@
 
 #include "text.h"
 
+/* Of a regular expression: characters, and the {repetitions} multiplied with each other. */
+#define MAX_PATTERN 256
+#define MAX_COPIES 1000UL
+
 struct name {
 	char *text; /* NULL where regex is used */
 	regex_t regex;
@@ -123,6 +127,29 @@ int filter_add_vcpus(struct filter *f, const char *list, char *err, size_t size)
 	}
 }
 
+/*
+ * regcomp() copies what is repeated, once for each time, and calls itself for each bracket:
+ * a few characters, as in ((a{255}){255}){255}, take all memory, and long ones all of the stack.
+ */
+static bool too_big(const char *pattern)
+{
+	unsigned long copies = 1;
+
+	if (strlen(pattern) > MAX_PATTERN)
+		return true;
+	for (const char *p = strchr(pattern, '{'); p; p = strchr(p + 1, '{')) {
+		const char *comma = strpbrk(p, ",}");
+		unsigned long n = strtoul(p + 1, NULL, 10), m = 0;
+
+		if (comma && *comma == ',')
+			m = strtoul(comma + 1, NULL, 10);
+		n = n > m ? n : m;
+		if (n > MAX_COPIES || (copies *= n ? n : 1) > MAX_COPIES)
+			return true;
+	}
+	return false;
+}
+
 static int add_regex(struct name *n, const char *spec, size_t len, char *err, size_t size)
 {
 	char *pattern = strndup(spec + 1, len - 2);
@@ -131,6 +158,11 @@ static int add_regex(struct name *n, const char *spec, size_t len, char *err, si
 
 	if (!pattern)
 		return -ENOMEM;
+	if (too_big(pattern)) {
+		free(pattern);
+		return invalid(err, size, "-M", spec,
+			       "too big a regular expression: give a shorter one with fewer {}");
+	}
 	rc = regcomp(&n->regex, pattern, REG_EXTENDED | REG_NOSUB);
 	free(pattern);
 	if (!rc)

@@ -141,6 +141,9 @@ static void mistakes(void **state)
 		{"-b -p 0", "-p '0'", "numbers"},
 		{"-b -p 99999999", "-p '99999999'", "numbers"},
 		{"-b -M /[/", "-M '/[/'", "regular expression"},
+		{"-b -M /(((a{255}){255}){255})/", "'/(((a{", "shorter"},
+		{"-b -M /(((a{0,99}){0,99}){0,99})/", "'/(((a{", "shorter"},
+		{"-b -M /a{18446744073709551615}/", "'/a{", "shorter"},
 		{"-b --vcpu -1", "--vcpu '-1'", "id:5"},
 		{"-b --vcpu id:", "--vcpu 'id:'", "id:5"},
 		{"-b -s nonsense", "-s 'nonsense'", "--fields help"},
@@ -181,6 +184,23 @@ static void mistakes(void **state)
 		assert_null(strchr(err, '\x1b'));
 		options_free(&o);
 	}
+}
+
+/* regcomp() calls itself for each bracket: as many as a command line may have end its stack. */
+static void a_regular_expression_that_is_too_long(void **state)
+{
+	static char spec[60000];
+	struct filter *f = filter_new();
+	char err[400];
+
+	(void)state;
+	memset(spec, '(', sizeof(spec));
+	spec[0] = spec[sizeof(spec) - 2] = '/';
+	spec[sizeof(spec) - 1] = '\0';
+	assert_int_equal(filter_add_vm(f, spec, err, sizeof(err)), -22);
+	assert_non_null(strstr(err, "shorter"));
+	assert_int_equal(filter_add_vm(f, "/^(web|db)[0-9]{1,4}$/", err, sizeof(err)), 0);
+	filter_free(f);
 }
 
 static void the_table_is_in_order(void **state)
@@ -238,6 +258,7 @@ int main(void)
 		cmocka_unit_test(values),
 		cmocka_unit_test(actions),
 		cmocka_unit_test(mistakes),
+		cmocka_unit_test(a_regular_expression_that_is_too_long),
 		cmocka_unit_test(the_table_is_in_order),
 		cmocka_unit_test(help_has_every_option_and_fits),
 	};
