@@ -94,6 +94,9 @@ int sysroot_openat(const struct sysroot *r, const char *path, int flags)
 {
 	int fd;
 
+	/* A fifo in a tree of somebody else's making must not hang us, nor a terminal own us. */
+	if (!(flags & O_PATH))
+		flags |= O_NONBLOCK | O_NOCTTY;
 	path = relative(path);
 	if (!r->host)
 		return open_in_root(r, path, flags);
@@ -268,8 +271,7 @@ ssize_t fd_read_once(int fd, char *buf, size_t size)
 
 ssize_t sysroot_read(const struct sysroot *r, const char *path, char *buf, size_t size)
 {
-	/* O_NONBLOCK: a fifo in a tree of somebody else's making must not hang us. */
-	int fd = sysroot_openat(r, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+	int fd = sysroot_openat(r, path, O_RDONLY);
 	ssize_t n;
 
 	if (fd < 0) {

@@ -27,7 +27,8 @@ bool sysroot_is_host(const struct sysroot *r);
 bool sysroot_is_live(const struct sysroot *r);
 int sysroot_fd(const struct sysroot *r); /* the directory; stays owned by r */
 
-int sysroot_openat(const struct sysroot *r, const char *path, int flags); /* fd or -errno */
+/* fd or -errno; never waits for a fifo's other end (O_NONBLOCK is added). */
+int sysroot_openat(const struct sysroot *r, const char *path, int flags);
 DIR *sysroot_opendir(const struct sysroot *r, const char *path); /* NULL with errno set */
 /*
  * Reads a small file whole, at most size-1 bytes, and terminates it. Returns the length

@@ -141,10 +141,16 @@ static void a_fifo_does_not_hang(void **state)
 {
 	struct tree *t = *state;
 	char full[128], buf[16];
+	int fd;
 
 	snprintf(full, sizeof(full), "%s/proc/fifo", t->dir);
 	assert_int_equal(mkfifo(full, 0600), 0);
 	assert_true(sysroot_read(t->root, "proc/fifo", buf, sizeof(buf)) <= 0);
+	/* Nor one that is held open. */
+	fd = sysroot_openat(t->root, "proc/fifo", O_RDONLY);
+	assert_true(fd >= 0);
+	assert_true(fd_read_all(fd, buf, sizeof(buf)) <= 0);
+	close(fd);
 }
 
 static void lists_folders(void **state)
