@@ -174,15 +174,6 @@ static void put_thread(struct commit *c, const struct inv_thread *t, uint32_t vm
 
 /* ---- VM rows ---- */
 
-/* pid-starttime, and where a process holds several VMs which of them it is. */
-static const char *made_id(struct snapshot *s, const struct inv_vm *vm)
-{
-	unsigned long long start = vm->start;
-
-	return vm->nth ? snapshot_printf(s, "%d-%llu-%u", (int)vm->pid, start, vm->nth)
-		       : snapshot_printf(s, "%d-%llu", (int)vm->pid, start);
-}
-
 static void put_vm_names(struct commit *c, const struct inv_vm *vm, struct snap_vm *row)
 {
 	struct snapshot *s = c->s;
@@ -196,7 +187,7 @@ static void put_vm_names(struct commit *c, const struct inv_vm *vm, struct snap_
 	else
 		row->name = snapshot_str(s, vm->name);
 	row->uuid = snapshot_str(s, vm->uuid);
-	row->vm_id = vm->uuid && vm->uuid[0] ? row->uuid : made_id(s, vm);
+	model_vm_id(c, vm, row);
 	row->title = snapshot_str(s, vm->title ? vm->title : vm->nova);
 	row->vmm = snapshot_str(s, vm->vmm);
 	row->cmdline = snapshot_str(s, vm->cmdline);
@@ -455,6 +446,7 @@ static void fill(struct commit *c)
 	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = next_shown(c, vm, at));
 	     vm = vm->next)
 		put_vm(c, vm, at++, &nvcpu, &nthread);
+	model_unique_ids(c);
 	put_exit_rows(c);
 	put_sources(c);
 	model_host_rows(c);

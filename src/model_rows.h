@@ -39,6 +39,11 @@ void model_kinds(struct commit *c);
 void model_guest_time(struct commit *c);
 void model_next(struct model *m, int64_t watermark);
 
+/* model_ids.c */
+void model_vm_id(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);
+/* Where VMs claim one UUID, all but the first have an id made of process and start instead. */
+void model_unique_ids(struct commit *c);
+
 /* model_host.c */
 int model_host_rows(struct commit *c);
 void model_host_next(struct model *m);

@@ -103,7 +103,7 @@ enum why_kind { WHY_ROW_NONE, WHY_ROW_STEAL, WHY_ROW_QUOTA, WHY_ROW_EXITS, WHY_R
 
 struct snap_vm {
 	uint32_t id; /* inv_vm.id */
-	const char *vm_id; /* uuid, else pid-starttime: stable outside this process */
+	const char *vm_id; /* uuid, else (or if another VM has that) pid-starttime; no two alike */
 	const char *name; /* unescaped; escape it before it goes anywhere */
 	const char *uuid, *title, *vmm, *cmdline, *cgroup; /* "" none */
 	uint8_t quality;

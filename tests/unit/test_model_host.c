@@ -81,6 +81,33 @@ static void a_vm_is_the_sum_of_its_threads(void **state)
 	fixture_free(&f);
 }
 
+/* Source and target of a migration within the host, or a VM that wants to pass for another. */
+static void two_vms_of_one_uuid(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm[3];
+	struct snapshot *s;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		vm[i] = fixture_vm(&f, "web01", 100 * (i + 1), 1);
+		inventory_set(&vm[i]->uuid, i == 1 ? "another" : "5f8c-uuid");
+	}
+	s = commit(&f, SEC);
+	assert_int_equal(s->nvms, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct snap_vm *row = &s->vms[i];
+
+		assert_string_equal(row->uuid, row->pid == 200 ? "another" : "5f8c-uuid");
+		if (row->pid == 300)
+			assert_memory_equal(row->vm_id, "300-", 4);
+		else
+			assert_string_equal(row->vm_id, row->uuid);
+	}
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 /* It runs and runs, and no kvm_exit ever came: the KVM fires none, and that is said. */
 static void a_busy_guest_without_exits(void **state)
 {
@@ -325,6 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_vm_is_the_sum_of_its_threads),
+		cmocka_unit_test(two_vms_of_one_uuid),
 		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
 		cmocka_unit_test(exits_are_the_reason),
