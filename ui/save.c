@@ -23,6 +23,19 @@ static struct surface *picture(struct ui *ui)
 	return s;
 }
 
+static int write_screen(const struct surface *s, FILE *f)
+{
+	int r = 0;
+
+	errno = 0;
+	surface_dump(s, f);
+	if (fflush(f) != 0 || ferror(f))
+		r = errno ? -errno : -EIO;
+	if (fclose(f) != 0 && !r)
+		r = -errno;
+	return r;
+}
+
 int ui_save_screen(struct ui *ui, const char *path)
 {
 	struct surface *s = picture(ui);
@@ -40,13 +53,14 @@ int ui_save_screen(struct ui *ui, const char *path)
 	}
 	f = fdopen(fd, "w");
 	if (f) {
-		surface_dump(s, f);
-		if (fclose(f) != 0)
-			r = -errno;
+		r = write_screen(s, f);
 	} else {
 		r = -errno;
 		close(fd);
 	}
+	/* Half a screen, as on a full disk, is of no use, and would stand in the next try's way. */
+	if (r)
+		unlink(path);
 	surface_free(s);
 	return r;
 }

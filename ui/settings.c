@@ -327,9 +327,10 @@ static int write_file(const char *path, const struct view *v, const char *theme)
 		unlink(tmp);
 		return r;
 	}
+	errno = 0;
 	put_all(f, v, theme);
-	if (ferror(f) || fflush(f) != 0)
-		r = -EIO;
+	if (fflush(f) != 0 || ferror(f))
+		r = errno ? -errno : -EIO;
 	if (fclose(f) != 0 && !r)
 		r = -errno;
 	if (!r && rename(tmp, path) < 0)

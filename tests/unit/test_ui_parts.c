@@ -2,6 +2,7 @@
 /* The parts that the screen is made of: layout, keys, surface, prompt, theme, settings. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -556,6 +558,36 @@ static void settings_come_back(void **state)
 	assert_int_equal(system(path), 0);
 }
 
+/* A disk without room (here: a limit of the process): why is said, the old file stays as it was. */
+static void settings_without_room(void **state)
+{
+	static struct view v, back;
+	struct rlimit before, none;
+	char dir[] = "/tmp/kvmtop-settings-XXXXXX", path[128];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/kvmtoprc", dir);
+	view_init(&v);
+	view_init(&back);
+	v.no_idle = true;
+	assert_int_equal(settings_write(path, &v, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	v.no_idle = false;
+	int r = settings_write(path, &v, NULL);
+
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(r, -EFBIG);
+	assert_int_equal(settings_read(path, &back), 0);
+	assert_true(back.no_idle);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0); /* nothing half written is left in it */
+}
+
 static void settings_path_follows_xdg(void **state)
 {
 	char path[128];
@@ -597,6 +629,7 @@ int main(void)
 		cmocka_unit_test(environment_decides),
 		cmocka_unit_test(settings_are_read),
 		cmocka_unit_test(settings_come_back),
+		cmocka_unit_test(settings_without_room),
 		cmocka_unit_test(settings_path_follows_xdg),
 	};
 
