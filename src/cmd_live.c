@@ -23,6 +23,7 @@
 #include "settings.h"
 #include "surface.h"
 #include "term_ncurses.h"
+#include "text.h"
 #include "ui.h"
 
 #define ERR_SIZE 320
@@ -53,7 +54,7 @@ static bool want_vcpu(const void *ctx, const struct snap_vcpu *v)
 
 static int open_ui(struct live *l, char *err)
 {
-	char path[PATH_MAX], theme[16] = "";
+	char path[PATH_MAX], theme[16] = "", safe[60];
 	bool has_path = settings_path(path, sizeof(path));
 	struct ui_config cfg = {
 		.delay_s = l->o->delay_s,
@@ -74,8 +75,8 @@ static int open_ui(struct live *l, char *err)
 		return -ENOMEM;
 	}
 	if ((l->o->sort || l->o->reverse) && !ui_sort(l->ui, l->o->sort, l->o->reverse)) {
-		snprintf(err, ERR_SIZE, "-s %.40s: no such column: see kvmtop --fields help",
-			 l->o->sort);
+		text_escape(safe, sizeof(safe), l->o->sort ? l->o->sort : "");
+		snprintf(err, ERR_SIZE, "-s '%s': no such column: see kvmtop --fields help", safe);
 		return -EINVAL;
 	}
 	ui_totals(l->ui, l->o->totals);

@@ -25,6 +25,7 @@
 #include "model.h"
 #include "reader.h"
 #include "sysroot.h"
+#include "text.h"
 
 /* ---- making one ---- */
 
@@ -150,16 +151,19 @@ static int copy_config(struct engine *e, const struct engine_config *c)
 static int engine_init(struct engine *e, const struct engine_config *c, char *err, size_t errsize)
 {
 	int rc = copy_config(e, c);
+	char dir[80];
 
 	if (rc == 0)
 		rc = choose_collectors(e, err, errsize);
 	if (rc == 0) {
 		rc = sysroot_open(e->root_dir, &e->env.root);
-		if (rc)
+		if (rc) {
+			text_escape(dir, sizeof(dir), e->root_dir ? e->root_dir : "/");
 			snprintf(err, errsize,
-				 "--root %s: cannot be opened (%s); give a directory with proc and "
-				 "sys",
-				 e->root_dir ? e->root_dir : "/", strerror(-rc));
+				 "--root '%s': cannot be opened (%s); give a directory with proc "
+				 "and sys",
+				 dir, strerror(-rc));
+		}
 	}
 	if (rc == 0) {
 		read_identity(e);
