@@ -104,9 +104,14 @@ def man_keys():
     return [x for keys, text in dump("keys") for x in (f".It {word(keys)}", sentence(text))]
 
 
+def man_panes():
+    return [x for pane, text in dump("panes") for x in (f".It {word(pane)}", sentence(text))]
+
+
 def man_page(old):
     parts = {"commands": man_commands, "options": man_options, "tables": man_tables,
-             "collectors": man_collectors, "fields": man_fields, "keys": man_keys}
+             "collectors": man_collectors, "fields": man_fields, "keys": man_keys,
+             "panes": man_panes}
     for name, make in parts.items():
         begin, end = f'.\\" BEGIN {name}\n', f'.\\" END {name}\n'
         head, rest = old.split(begin)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "filter.h"
 #include "format.h"
 #include "text.h"
 
@@ -54,7 +55,7 @@ static void put_share(struct out *o, const char *name, struct value v)
 }
 
 /* The screen's first lines: the host, and what is remarkable. */
-static void put_host(struct out *o, const struct snapshot *s)
+static void put_host(struct out *o, const struct snapshot *s, const struct filter *only)
 {
 	const struct snap_host *h = &s->host;
 	char time[40];
@@ -74,8 +75,13 @@ static void put_host(struct out *o, const struct snapshot *s)
 	put_share(o, "steal", h->steal);
 	out_printf(o, " lost %llu\n", (unsigned long long)h->lost);
 	for (size_t i = 0; i < s->nfindings; i++) {
+		const struct snap_finding *f = &s->findings[i];
+
+		if (filter_has_vms(only) && f->vm >= 0 && (size_t)f->vm < s->nvms &&
+		    !filter_vm(only, &s->vms[f->vm]))
+			continue;
 		out_text(o, "# ! ");
-		format_escaped(o, text_escape, s->findings[i].text);
+		format_escaped(o, text_escape, f->text);
 		out_text(o, "\n");
 	}
 }
@@ -186,7 +192,7 @@ static int text_record(struct format_state *f, struct out *o, const struct snaps
 
 	if (rc || (q->when && !f->rows.n))
 		return rc;
-	put_host(o, s);
+	put_host(o, s, q->filter);
 	put_head(f, o);
 	if (localtime_r(&s->wall.tv_sec, &tm))
 		strftime(time, sizeof(time), "%H:%M:%S", &tm);

@@ -85,7 +85,8 @@ void options_help(FILE *to);
 void options_fields_help(FILE *to);
 /* -EINVAL: no such shell. */
 int options_completion(const char *shell, FILE *to);
-/* "options", "fields", "commands", "tables", "collectors", "keys": a row a line; -EINVAL else. */
+/* "options", "fields", "commands", "tables", "collectors", "keys", "panes": a row a line; -EINVAL
+ * else. */
 int options_dump(const char *what, FILE *to);
 
 #endif

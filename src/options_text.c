@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "keymap.h"
 #include "options.h"
+#include "pane.h"
 
 #define HELP_WIDTH 79 /* of a terminal of 80 columns */
 #define HELP_COLUMN 26
@@ -344,6 +345,15 @@ static void dump_keys(FILE *to)
 		fprintf(to, "%s\t%s\n", keymap_keys(&rows[i], buf, sizeof(buf)), rows[i].help);
 }
 
+static void dump_panes(FILE *to)
+{
+	size_t n;
+	const struct pane *const *all = panes_all(&n);
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(to, "%c %s\t%s\n", all[i]->key, all[i]->title, all[i]->help);
+}
+
 int options_dump(const char *what, FILE *to)
 {
 	if (strcmp(what, "options") == 0) {
@@ -361,6 +371,8 @@ int options_dump(const char *what, FILE *to)
 			fprintf(to, "%s\t%s\n", collectors[i]->name, collectors[i]->what);
 	} else if (strcmp(what, "keys") == 0) {
 		dump_keys(to);
+	} else if (strcmp(what, "panes") == 0) {
+		dump_panes(to);
 	} else {
 		return -EINVAL;
 	}

@@ -24,7 +24,7 @@ static const struct key_row rows[] = {
 	{ACT_LEFT, CTX_ALL, {UK_LEFT}, "left", NULL, "scroll columns left; in help: the tab before"},
 	{ACT_RIGHT, CTX_ALL, {UK_RIGHT}, "right", NULL, "scroll columns right; in help: the next tab"},
 	{ACT_PANE, CTX_MAIN, {'1'}, "pane", "panes",
-	 "the pane of that number (below), for what is selected"},
+	 "the pane of that number, for what is selected"},
 	{ACT_VCPUS, CTX_MAIN, {'v'}, "vcpus", "vCPUs", "a row a VM, or a row a vCPU of the whole host"},
 	{ACT_FOCUS, CTX_MAIN | CTX_HELP, {UK_TAB}, "focus", "focus",
 	 "from the list to the pane and back; in help: the next tab"},

@@ -85,12 +85,31 @@ static void open_vcpu(struct ui *ui, const struct snap_vcpu *c)
 	v->pane_shown = v->pane_focus = true;
 }
 
+/* The vCPU that MAX@v named is why the VM was opened: it is selected first. */
+static void select_worst(struct ui *ui, const struct snap_vm *vm)
+{
+	struct table_state *st = &ui->view.list[LIST_VM_VCPUS];
+	const struct snapshot *s = ui->shown;
+
+	for (size_t i = 0; i < s->nvcpus; i++) {
+		const struct snap_vcpu *c = &s->vcpus[i];
+
+		if (&s->vms[c->vm] != vm || c->index != vm->steal_max_vcpu)
+			continue;
+		st->sel = c->id;
+		st->touched = true;
+		return;
+	}
+}
+
 static void open_vm(struct ui *ui, const struct snap_vm *vm)
 {
 	struct view *v = &ui->view;
 
-	if (v->vm != vm->id)
+	if (v->vm != vm->id) {
 		memset(&v->list[LIST_VM_VCPUS], 0, sizeof(v->list[0]));
+		select_worst(ui, vm);
+	}
 	v->vm = vm->id;
 	v->vcpu = 0;
 	view_set_level(v, LEVEL_VM);

@@ -227,9 +227,13 @@ static bool finding_fits(const struct ui *ui, const struct snap_finding *f)
 {
 	const struct snapshot *s = ui->shown;
 
-	if (ui->view.level == LEVEL_HOST || f->vm < 0)
+	if (f->vm < 0)
 		return true;
-	return (size_t)f->vm < s->nvms && s->vms[f->vm].id == ui->view.vm;
+	if ((size_t)f->vm >= s->nvms)
+		return false;
+	if (ui->view.level == LEVEL_HOST) /* -p and -M: of VMs that are not in the list, nothing */
+		return !ui->cfg.want_vm || ui->cfg.want_vm(ui->cfg.want_ctx, &s->vms[f->vm]);
+	return s->vms[f->vm].id == ui->view.vm;
 }
 
 static enum role finding_role(uint8_t level)

@@ -114,6 +114,21 @@ static void format_also(const struct table_ctx *c, const struct column *col,
 		snprintf(out, size, " %.0f%%", cell.v.v);
 }
 
+/* "ceph-osd 22%" is a name and its share: where it must be cut, the name is. */
+static void split_share(char *text, char *also, size_t size)
+{
+	char *blank = strrchr(text, ' ');
+	size_t n;
+
+	if (!blank || blank == text)
+		return;
+	n = strspn(blank + 1, "0123456789");
+	if (!n || n > 3 || strcmp(blank + 1 + n, "%") != 0)
+		return;
+	snprintf(also, size, "%s", blank);
+	*blank = '\0';
+}
+
 static void text_cell(const struct table_ctx *c, const struct column *col, const struct cell *cell,
 		      const struct table_row *r, int width, char *out, size_t size)
 {
@@ -122,6 +137,8 @@ static void text_cell(const struct table_ctx *c, const struct column *col, const
 
 	text_escape(safe, sizeof(safe), cell->text ? cell->text : "");
 	format_also(c, col, r, also, sizeof(also));
+	if (!also[0])
+		split_share(safe, also, sizeof(also));
 	if (!safe[0])
 		also[0] = '\0';
 	room = width - (int)strlen(also) - (cell->mark ? 1 : 0);

@@ -74,8 +74,8 @@ static void expect(const struct format *f, struct asked a, const char *want)
 #define SAFE "=evil,\\x20\"x\"\\n\\e[31m\\xff\\u009b\\u202e;$(reboot)"
 #define HOST                                                                                       \
 	"# 2026-11-29T15:02:03.512+00:00 node17 1.000s 2 CPU 2 VM 4 vCPU usr 3.1 sys - irq - "     \
-	"wa - st - guest - idle 30.8 steal 4.2 lost 3\n"                                           \
-	"# ! VM x: 60% steal\n"
+	"wa - st - guest - idle 30.8 steal 4.2 lost 3\n"
+#define FOUND "# ! VM x: 60% steal\n" /* of the first VM */
 
 static void text(void **state)
 {
@@ -83,7 +83,7 @@ static void text(void **state)
 	expect(&format_text,
 	       (struct asked){
 		       .fields = "name,nvcpu,cpu_pct,guest_pct,sys_pct,steal_max_pct,exit_pct,why"},
-	       HOST
+	       HOST FOUND
 	       "TIME     VM                   vCPU   %CPU %GUEST  %SYS   MAX@v %EXIT WHY\n"
 	       "15:02:03 " SAFE "    2  100.0  ~50.0     -   60.2!   n/a steal_31%\n"
 	       "15:02:03 web01                   2  371.2 ~185.6     -   11.9!   n/a steal_31%\n"
@@ -96,11 +96,11 @@ static void text(void **state)
 		    "15:02:03 web01                   0    0.0 CPU\\x200/KVM\n");
 	expect(&format_text,
 	       (struct asked){.table = "exit", .fields = "kind,key,count,avg_ns,time_pct"},
-	       HOST "TIME     KIND      REASON                 COUNT    AVG  TIME%\n"
-		    "15:02:03 ioport    0x3f8:POUT                 9    n/a    n/a\n"
-		    "15:02:03 vmexit    EPT_VIOLATION              7 1.50us      -\n"
-		    "15:02:03 ioport    0x60:PIN                   2    n/a    n/a\n"
-		    "15:02:03 vmexit    PF_excp                    1 1.50us      -\n");
+	       HOST FOUND "TIME     KIND      REASON                 COUNT    AVG  TIME%\n"
+			  "15:02:03 ioport    0x3f8:POUT                 9    n/a    n/a\n"
+			  "15:02:03 vmexit    EPT_VIOLATION              7 1.50us      -\n"
+			  "15:02:03 ioport    0x60:PIN                   2    n/a    n/a\n"
+			  "15:02:03 vmexit    PF_excp                    1 1.50us      -\n");
 }
 
 static void text_has_no_blanks_in_cells(void **state)

@@ -143,7 +143,9 @@ static void enter_goes_down_and_esc_up(void **state)
 
 	type(f, "j\r");
 	assert_non_null(strstr(line(f, 0), "web01  4 vCPU"));
-	type(f, "jj\r");
+	/* The vCPU that MAX@v named is selected. */
+	assert_non_null(strstr(selected(f), "3    4814"));
+	type(f, "k\r");
 	assert_non_null(strstr(line(f, 0), "web01  vCPU 2"));
 	press(f, UK_ESC);
 	assert_non_null(strstr(line(f, 0), "web01  4 vCPU"));
@@ -450,6 +452,27 @@ static void history_thins_by_age(void **state)
 	history_free(NULL);
 }
 
+static bool not_the_first(const void *ctx, const struct snap_vm *vm)
+{
+	(void)ctx;
+	return strcmp(vm->name, "instance-0000a1") != 0;
+}
+
+/* With -p or -M the head has no finding of a VM that is not in the list. */
+static void findings_are_of_listed_vms(void **state)
+{
+	const struct ui_config cfg = {.delay_s = 1, .utc = true, .want_vm = not_the_first};
+	struct fixture *f = *state;
+
+	assert_non_null(strstr(line(f, 2), "instance-0000a1"));
+	ui_free(f->ui);
+	f->ui = ui_new(&cfg);
+	assert_non_null(f->ui);
+	next_snapshot(f);
+	assert_null(strstr(line(f, 2), "instance-0000a1"));
+	assert_true(on_screen(f, "web01"));
+}
+
 int main(void)
 {
 #define FLOW(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -469,6 +492,7 @@ int main(void)
 		FLOW(demand_follows_what_is_visible),
 		FLOW(messages_go_away),
 		FLOW(saves_without_overwriting),
+		FLOW(findings_are_of_listed_vms),
 		cmocka_unit_test(history_thins_by_age),
 	};
 
