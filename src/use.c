@@ -85,17 +85,15 @@ static void move_window(struct use_state *u, int64_t now)
 
 static void find_shares(struct use_state *u, const struct thread_reading *r)
 {
-	uint64_t user, sys, guest;
+	double user, sys, guest;
 
 	move_window(u, r->time);
-	user = r->utime - u->base.utime;
-	sys = r->stime - u->base.stime;
-	guest = r->has_gtime ? r->gtime - u->base.gtime : 0;
-	if (user + sys) {
-		double all = (double)(user + sys);
-
-		u->guest_share = guest < user ? (double)guest / all : (double)user / all;
-		u->sys_share = (double)sys / all;
+	user = (double)(r->utime - u->base.utime);
+	sys = (double)(r->stime - u->base.stime);
+	guest = r->has_gtime ? (double)(r->gtime - u->base.gtime) : 0;
+	if (user + sys > 0) {
+		u->guest_share = (guest < user ? guest : user) / (user + sys);
+		u->sys_share = sys / (user + sys);
 		u->shares_known = true;
 		u->shares_partial = r->time - u->base.time < TICK_WINDOW - 50 * NS_PER_MS;
 	}
@@ -107,6 +105,14 @@ static void find_shares(struct use_state *u, const struct thread_reading *r)
 struct flow {
 	int64_t dt, run, delay;
 };
+
+/* A damaged counter may have jumped by anything: sums of these cannot overflow. */
+static int64_t grown(uint64_t from, uint64_t to)
+{
+	const uint64_t most = 1ull << 60;
+
+	return (int64_t)(to - from < most ? to - from : most);
+}
 
 static int64_t at_least_0(int64_t ns)
 {
@@ -177,8 +183,8 @@ static struct flow find_flow(struct use_state *u, const struct thread_reading *r
 
 	if (!a->has_sched || !r->has_sched)
 		return d;
-	d.run = (int64_t)(r->run_ns - a->run_ns);
-	d.delay = (int64_t)(r->delay_ns - a->delay_ns);
+	d.run = grown(a->run_ns, r->run_ns);
+	d.delay = grown(a->delay_ns, r->delay_ns);
 	learn_missed(u, r);
 	now = where_is(u, r);
 	if (now == ON_CPU && r->nr_sched == a->nr_sched)
@@ -196,23 +202,22 @@ static struct flow find_flow(struct use_state *u, const struct thread_reading *r
 	return d;
 }
 
-static double cpu_of(const struct flow *d)
+/* No thread runs for longer than the time; a tick's lag is let through, it evens out. */
+static double cpu_of(double run_ns, int64_t dt)
 {
-	/* No thread runs for longer than the time; a tick's lag is let through, it evens out. */
-	return d->run > d->dt + TICK_LAG ? 100 : pct((double)d->run, d->dt);
+	return run_ns > (double)(dt + TICK_LAG) ? 100 : pct(run_ns, dt);
 }
 
 static void cpu_figures(struct use_state *u, const struct thread_reading *r, const struct flow *d,
 			long hz)
 {
 	const struct thread_reading *a = &u->last;
-	double cpu;
+	double run = (double)d->run, cpu;
 
-	if (a->has_sched && r->has_sched)
-		cpu = cpu_of(d);
-	else
-		cpu = pct((double)(r->utime + r->stime - a->utime - a->stime) * 1e9 / (double)hz,
-			  d->dt);
+	if (!a->has_sched || !r->has_sched)
+		run = ((double)(r->utime - a->utime) + (double)(r->stime - a->stime)) * 1e9 /
+		      (double)hz;
+	cpu = cpu_of(run, d->dt);
 	find_shares(u, r);
 	u->use.cpu = value_known(cpu);
 	if (cpu <= 0) {
@@ -265,7 +270,7 @@ static void steal_figures(struct use_state *u, const struct thread_reading *r, c
 static void rate_figures(struct use_state *u, const struct thread_reading *r, long hz)
 {
 	const struct thread_reading *a = &u->last;
-	double s = (double)(r->time - a->time) / 1e9;
+	double s = (double)(r->time - a->time) / 1e9, blk;
 	bool moved = r->cpu >= 0 && a->cpu >= 0 && r->cpu != a->cpu;
 
 	u->use.mig = r->cpu >= 0 && a->cpu >= 0 ? value_known(moved / s) : value_pending();
@@ -275,10 +280,9 @@ static void rate_figures(struct use_state *u, const struct thread_reading *r, lo
 		u->use.csw = value_na(WHY_NO_SCHEDSTAT);
 	u->use.majflt = r->majflt >= a->majflt ? value_known((double)(r->majflt - a->majflt) / s)
 					       : value_pending();
-	u->use.blk = r->blkio_ticks >= a->blkio_ticks
-			     ? value_known(100.0 * (double)(r->blkio_ticks - a->blkio_ticks) /
-					   (double)hz / s)
-			     : value_pending();
+	blk = 100.0 * (double)(r->blkio_ticks - a->blkio_ticks) / (double)hz / s;
+	u->use.blk = r->blkio_ticks >= a->blkio_ticks ? value_known(blk < 100 ? blk : 100)
+						      : value_pending();
 }
 
 void use_reading(struct use_state *u, const struct thread_reading *r, long clk_tck)
@@ -326,14 +330,14 @@ void use_result(const struct use_state *u, const struct use_quota *quota, struct
 	*out = u->use;
 	if (!u->seen)
 		set_pending(out);
+	/* Steal and this are read at different moments: no more was throttled than not run. */
+	if (value_has(throt) && throt.v > 100)
+		throt.v = 100;
 	if (!value_has(out->steal)) {
 		out->throt = throt;
 		out->wait = out->steal;
 		return;
 	}
-	/* The two are read at different moments: no more was throttled than not run. */
-	if (value_has(throt) && throt.v > 100)
-		throt.v = 100;
 	out->throt = throt;
 	if (value_has(throt)) {
 		double wait = out->steal.v - throt.v;
