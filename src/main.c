@@ -72,8 +72,12 @@ int main(int argc, char **argv)
 	int status;
 
 	fill_standard_descriptors();
-	/* A reader that goes away shows as EPIPE, so that we can end in order. */
+	/*
+	 * A reader that goes away shows as EPIPE, a file as large as the shell allows as EFBIG: so
+	 * we can say it, and end in order.
+	 */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	/* Only the characters: numbers are never localised. */
 	setlocale(LC_CTYPE, "");
 	if (argc > 1 && strcmp(argv[1], DEMO_GUEST_COMMAND) == 0)

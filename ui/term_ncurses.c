@@ -47,7 +47,9 @@ static struct {
 	size_t len;
 } rescue;
 
-static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
+/* Crashes, and what else ends a process that does not ask for it (RLIMIT_CPU's SIGXCPU). */
+static const int crash_signals[] = {SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,	SIGABRT, SIGSYS,
+				    SIGTRAP, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGIO};
 #define NCRASH (sizeof(crash_signals) / sizeof(crash_signals[0]))
 
 static void give_back(int sig)
@@ -195,6 +197,13 @@ static int take_tty(struct terminal *t, char *err, size_t errsize)
 	return 0;
 }
 
+static bool has_cap(const char *name)
+{
+	const char *s = tigetstr((char *)(uintptr_t)name);
+
+	return s && s != (char *)-1;
+}
+
 int term_open(const char *color, const char *ground, struct terminal **out, char *err,
 	      size_t errsize)
 {
@@ -206,6 +215,8 @@ int term_open(const char *color, const char *ground, struct terminal **out, char
 	r = take_tty(t, err, errsize);
 	if (r < 0)
 		goto fail;
+	/* The terminal knows its size; LINES and COLUMNS may be somebody else's, or nonsense. */
+	use_tioctl(TRUE);
 	r = -EINVAL;
 	if (!theme_choose(color, 256, &t->theme)) {
 		snprintf(err, errsize, "--color is auto, never, always, 8, 256 or truecolor");
@@ -223,6 +234,14 @@ int term_open(const char *color, const char *ground, struct terminal **out, char
 		goto fail;
 	}
 	set_term(t->screen);
+	if (!has_cap("cup")) {
+		snprintf(err, errsize,
+			 "this TERM cannot place its cursor: set the terminal's own, or use "
+			 "kvmtop --batch");
+		endwin();
+		delscreen(t->screen);
+		goto fail;
+	}
 	theme_choose(color, tigetnum((char *)(uintptr_t) "colors"), &t->theme);
 	settle_depth(t);
 	set_modes(t);
