@@ -129,6 +129,10 @@ $(CHECKS): check-%: need-check
 	@tests/run $*
 fuzz-replay: need-check
 	@tests/run fuzz
+# Real kvm_exit and kvm_entry in an emulated host (tests/lab/run.sh): not a part of check yet.
+check-lab: need-check
+	@sh scripts/deps.sh lab
+	@tests/run lab
 need-check:
 	@sh scripts/deps.sh build check
 
@@ -171,6 +175,7 @@ help:
 ## check        installs what is missing, then every test; check-PART runs one part of:
 ##              unit native screen deps format tidy asan tsan man clang hardening install shell
 ##              python spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
+## check-lab    exits and their times in an emulated host (fetches a kernel, some minutes)
 ## fuzz-replay  every fuzz target over its corpus        fuzz  libFuzzer, FUZZ_SECONDS each
 ## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
 ## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages
@@ -179,5 +184,5 @@ help:
 
 FORCE:
 -include $(OBJ:.o=.d) $(GUEST:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
-.PHONY: all units guests fuzzers everything need-build run check $(CHECKS) fuzz-replay need-check fuzz \
+.PHONY: all units guests fuzzers everything need-build run check $(CHECKS) check-lab fuzz-replay need-check fuzz \
 	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE

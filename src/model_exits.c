@@ -420,9 +420,20 @@ static struct value exit_pct(const struct commit *c, uint64_t ns, size_t nvcpu, 
 	return torn && value_has(v) ? value_partial(v.v, WHY_NONE) : v;
 }
 
-static uint64_t vcpu_exit_ns(const struct commit *c, const struct ex_vcpu *v)
+static bool thread_ended(const struct inv_thread *t)
 {
-	return v->exit_ns + exits_open_ns(&c->m->ex, v, c->s->time);
+	return !t || t->flags & INV_GONE;
+}
+
+/* Its thread ended in its last exit: nobody is in that any more, and no entry will tell. */
+static bool vcpu_ended(const struct inv_vcpu *v)
+{
+	return v->flags & INV_GONE || thread_ended(v->thread);
+}
+
+static uint64_t vcpu_exit_ns(const struct commit *c, const struct ex_vcpu *v, bool ended)
+{
+	return v->exit_ns + (ended ? 0 : exits_open_ns(&c->m->ex, v, c->s->time));
 }
 
 void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_vcpu *row)
@@ -433,9 +444,10 @@ void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_v
 	if (v->ex.touched)
 		exits_fold(&c->m->ex, &vcpu_state(iv)->ex);
 	fill_picture(c, &v->ex.set, &v->ex.hist, &row->ex);
-	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex), 1, v->ex.torn);
+	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex, vcpu_ended(iv)), 1, v->ex.torn);
 	row->ex.lost = v->ex.dropped;
-	put_open(c, &v->ex, &row->ex);
+	if (!vcpu_ended(iv))
+		put_open(c, &v->ex, &row->ex);
 }
 
 struct vm_sum {
@@ -445,15 +457,16 @@ struct vm_sum {
 	const struct ex_vcpu *open; /* the exit open for longest */
 };
 
-static void add_vcpu(const struct commit *c, const struct ex_vcpu *v, struct vm_sum *sum)
+static void add_vcpu(const struct commit *c, const struct ex_vcpu *v, bool ended,
+		     struct vm_sum *sum)
 {
 	const struct ex_open *e = &v->pair[KIND_VMEXIT];
 
-	sum->ns += vcpu_exit_ns(c, v);
+	sum->ns += vcpu_exit_ns(c, v, ended);
 	sum->lost += v->dropped;
 	sum->torn |= v->torn;
 	hist_merge(&sum->hist, &v->hist);
-	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || e->idle)
+	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || e->idle || ended)
 		return;
 	if (!sum->open || e->begin < sum->open->pair[KIND_VMEXIT].begin)
 		sum->open = v;
@@ -468,14 +481,14 @@ void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *r
 
 	for (size_t i = 0; i < vm->nvcpu; i++)
 		if (vcpu_state(vm->vcpu[i]))
-			add_vcpu(c, &vcpu_state(vm->vcpu[i])->ex, &sum);
+			add_vcpu(c, &vcpu_state(vm->vcpu[i])->ex, vcpu_ended(vm->vcpu[i]), &sum);
 	for (struct inv_thread *t = vm->threads; t; t = t->next) {
 		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
 
 		if (!th || !th->ex.own)
 			continue;
 		n += th->ex.own == th->ex.v; /* a vCPU that is not known yet */
-		add_vcpu(c, th->ex.own, &sum);
+		add_vcpu(c, th->ex.own, thread_ended(t), &sum);
 	}
 	fill_picture(c, &state->ex.set, &sum.hist, &row->ex);
 	row->ex.pct = exit_pct(c, sum.ns, n, sum.torn);

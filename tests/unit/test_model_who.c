@@ -323,6 +323,34 @@ static void a_vcpu_is_unplugged(void **state)
 	fixture_free(&f);
 }
 
+/* Its thread returns from its last exit to the VMM and ends; the VM and the vCPU live on. */
+static void a_vcpus_thread_ends(void **state)
+{
+	struct fixture f = watched();
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 2);
+	commit_drop(&f, 1 * SEC);
+	ev_exit(&f, 1 * SEC + 100, 102, 1, MSR);
+	s = commit(&f, 2 * SEC);
+	assert_string_equal(s->vcpus[1].ex.open, "msr");
+	assert_true(s->vcpus[1].ex.pct.v > 99);
+	snapshot_unref(s);
+	inventory_thread_gone(f.inv, inventory_thread(f.inv, 102));
+	for (int t = 3; t < 6; t++) {
+		s = commit(&f, t * SEC);
+		assert_int_equal(s->nvcpus, 2);
+		assert_string_equal(s->vcpus[1].ex.open, "");
+		assert_string_equal(s->vms[0].ex.open, "");
+		assert_true(s->vcpus[1].ex.pct.v < 1 && s->vms[0].ex.pct.v < 1);
+		assert_int_equal(s->nfindings, 0);
+		snapshot_unref(s);
+		inventory_sweep(f.inv);
+	}
+	fixture_free(&f);
+}
+
 /* Kernel threads and impossible numbers are nobody's. */
 static void no_thread_no_vm(void **state)
 {
@@ -394,6 +422,7 @@ int main(void)
 		cmocka_unit_test(found_after_its_first_events),
 		cmocka_unit_test(found_to_be_of_a_known_vm),
 		cmocka_unit_test(a_vcpu_is_unplugged),
+		cmocka_unit_test(a_vcpus_thread_ends),
 		cmocka_unit_test(no_thread_no_vm),
 		cmocka_unit_test(thousands_of_threads),
 	};

@@ -1,0 +1,300 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# limit: 540
+"""In the lab (run.sh): pairs of real kvm_exit and kvm_entry, against guests whose exits are known.
+
+Counts are exact. Times have a truth of their own where the VMM sleeps inside an exit for a known
+time; else they are held to what must be true of any, and to perf's of the same run with a wide
+tolerance, since two watchers slow each other down.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+import screen_lib
+
+RESULTS = os.environ.get("RESULTS", "/tmp")
+SVM = {"io", "msr", "cpuid", "npf", "hlt", "interrupt", "vintr", "nmi"}
+HEAT = "\u2591\u2592\u2593\u2588"
+
+
+def watched(guests, *args, delay=0.5):
+    """The guests' whole lives under kvmtop, all kinds of events; its records."""
+    top = n.Kvmtop("--event", "all", "--max-overhead", "0", *args, delay=delay).skip(2)
+    for g in guests:
+        g.go()
+    for g in guests:
+        g.wait(120)
+    return top.settle().end()
+
+
+def keep(name, records):
+    """For whoever wants to know why a test failed."""
+    with open(os.path.join(RESULTS, f"{name}.jsonl"), "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(r) + "\n" for r in records)
+
+
+def rows_of(records, pid, kind):
+    """{key: sums} of a process's rows of a kind over all records."""
+    total = {}
+    for r in records:
+        for vm in n.vms_of(r, pid):
+            for x in vm["exits"]:
+                if x["kind"] == kind:
+                    t = total.setdefault(x["key"], {"count": 0, "timed": 0, "time_ns": 0, "max_ns": 0,
+                                                  "min_ns": 1 << 62})
+                    for f in ("count", "timed", "time_ns"):
+                        t[f] += x[f] or 0
+                    if x["timed"]:
+                        t["max_ns"] = max(t["max_ns"], x["max_ns"])
+                        t["min_ns"] = min(t["min_ns"], x["min_ns"])
+    return total
+
+
+def inner(records, pid):
+    """(interval in s, VM) of the intervals in all of which the guest ran."""
+    rows = [(r["interval_s"], vm) for r in records for vm in n.vms_of(r, pid)
+            if any(x["kind"] == "vmexit" and x["count"] for x in vm["exits"])]
+    return rows[1:-1]
+
+
+def mean(records, pid, field):
+    v = [vm[field] for _, vm in inner(records, pid)]
+    return sum(v) / len(v) if v and None not in v else None
+
+
+def vmexits(vm, field):
+    return sum(x[field] for x in vm["exits"] if x["kind"] == "vmexit" and not x["idle"])
+
+
+def sane_times(records, pid, name):
+    """What must be true of every row, whatever the times are."""
+    bad = []
+    for r in records:
+        for vm in n.vms_of(r, pid):
+            for x in vm["exits"]:
+                p = [x[f] for f in ("min_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns")]
+                if x["timed"] == 0:
+                    continue
+                # a percentile is the middle of a step of its histogram: 3%
+                if None in p or not all(a <= b * 1.04 + 2 for a, b in zip(p, p[1:])):
+                    bad.append(x)
+                elif abs(x["avg_ns"] * x["timed"] - x["time_ns"]) > 1 + x["time_ns"] / 1000:
+                    bad.append(x)
+                elif not x["min_ns"] <= x["avg_ns"] <= x["max_ns"]:
+                    bad.append(x)
+    n.same(bad, [], name)
+
+
+def truth(counts):
+    """The exits that the guest's own counts ask for; an NPF also where memory is touched first."""
+    return {"io": sum(c["port_out"] + c["port_in"] for c in counts),
+            "msr": sum(c["rdmsr"] + c["wrmsr"] for c in counts),
+            "cpuid": sum(c["cpuid"] for c in counts),
+            "hlt": sum(c["hlt"] for c in counts)}
+
+
+def exact():
+    g = n.Guest("out:1500 in:700 mmior:400 mmiow:300 rdmsr:600 wrmsr:500 cpuid:800 hlt:50")
+    r = watched([g])
+    keep("exact", r)
+    want, got = truth(g.counts), rows_of(r, g.pid, "vmexit")
+    n.same({k: got.get(k, {}).get("count") for k in want}, want, "vm exits by reason: the guest's own counts")
+    npf = got.get("npf", {"count": 0})["count"]
+    n.ok(700 <= npf <= 700 + 32, "nested page faults: one an MMIO access, a few where memory is touched first", npf)
+    n.same(n.only(n.counted(r, g.pid), "ioport", "mmio", "msr", "userexit"), n.truth(g.counts),
+           "accesses and user exits: the guest's own counts")
+    n.same(sorted(set(got) - SVM), [], "each reason has the name that the kernel's format gives it")
+    total = {k: sum(x[k] for x in got.values()) for k in ("count", "timed")}
+    n.ok(total["count"] - total["timed"] in (0, 1), "each exit has its time, but perhaps the last", total)
+    short = {(kind, key): x for kind in ("ioport", "mmio", "msr", "userexit")
+             for key, x in rows_of(r, g.pid, kind).items() if not x["count"] - x["timed"] in (0, 1)}
+    n.same(short, {}, "each access and user exit as well")
+    sane_times(r, g.pid, "minimum, percentiles, mean and maximum are in order")
+    n.same(n.lost(r), 0, "nothing was lost")
+    n.same([x["host"]["unmatched"] for x in r if x["host"]["unmatched"]], [], "nothing was unmatched")
+    n.same([x["host"]["late"] for x in r if x["host"]["late"]], [], "nothing came late")
+
+
+def heavy_and_spinner():
+    heavy = n.Guest("-m", "user", "-p", 0, "-l", "inf", "out:100 cpuid:10")
+    spin = n.Guest("-m", "user", "-p", 1, "spin:inf")
+    top = n.Kvmtop("--event", "vmexit", "--max-overhead", "0", delay=0.5).skip(1)
+    heavy.go(), spin.go()
+    top.skip(8)
+    heavy.stop(), spin.stop()
+    r = top.settle().end()
+    keep("heavy", r)
+    a, b = mean(r, heavy.pid, "exit_pct"), mean(r, spin.pid, "exit_pct")
+    n.say(f"%EXIT: {a} of the one that does little but exit, {b} of the spinner")
+    n.ok(a is not None and a > 30, "%EXIT of a guest that does nothing but exit", a)
+    # An exit contains the time that its thread waits for a CPU, so the mean of a spinner's says more
+    # of this machine than of the guest; the median does not.
+    own = [vm["exits_per_s"] * vm["p50_ns"] / 1e7 for _, vm in inner(r, spin.pid)]
+    n.ok(own and max(own) < 2, "%EXIT of a guest that spins, but for waits", (b, own))
+    vms = [vm for _, vm in inner(r, heavy.pid)]
+    n.same({vm["top_exit"] for vm in vms}, {"io"}, "TOP EXIT")
+    n.ok(all(vm["top_exit_pct"] > 50 for vm in vms), "and its share", [vm["top_exit_pct"] for vm in vms])
+    n.ok(all(vm["p50_ns"] and vm["p99_ns"] >= vm["p50_ns"] for vm in vms), "p50 and p99 of the VM")
+    off = [(vm["exits_per_s"], vmexits(vm, "count") / dt) for dt, vm in inner(r, heavy.pid)]
+    n.ok(all(abs(p - q) <= 0.001 * q for p, q in off), "EXIT/s is the rows' counts by the interval", off)
+    # an exit that is open at a tick is in the table of the interval that it ends in
+    pct = sum(vm["exit_pct"] * dt * 1e7 for dt, vm in inner(r, heavy.pid))
+    rows = sum(vmexits(vm, "time_ns") for _, vm in inner(r, heavy.pid))
+    n.ok(abs(pct - rows) < 0.05 * rows, "%EXIT is the rows' times by the interval", (pct, rows))
+    n.same([f["rule"] for f in r[5]["findings"] if f["rule"] == "exits"], ["exits"], "a finding names it")
+    n.same(n.lost(r), 0, "nothing was lost at this rate")
+
+
+def idle():
+    """HLT that waits in the kernel for 50 ms, and a few port writes between."""
+    g = n.Guest("-H", 50, "-l", 60, "hlt:1 out:20")
+    r = watched([g])
+    keep("idle", r)
+    hlt = rows_of(r, g.pid, "vmexit").get("hlt", {"count": 0, "time_ns": 0})
+    n.same(hlt["count"], 60, "halts are exits")
+    n.ok(hlt["time_ns"] > 60 * 25e6, "and have the time that the guest waited", hlt)
+    vms = [vm for _, vm in inner(r, g.pid)]
+    n.ok(vms and all(vm["exit_pct"] is not None and vm["exit_pct"] < 50 for vm in vms), "which is not in %EXIT",
+         [vm["exit_pct"] for vm in vms])
+    n.same({vm["top_exit"] for vm in vms} & {"hlt"}, set(), "not in TOP EXIT")
+    n.ok(all((vm["p50_ns"] or 0) < 20e6 for vm in vms), "not in the percentiles", [vm["p50_ns"] for vm in vms])
+    n.same([vm["open_exit"] for vm in vms if vm["open_exit"]], [], "and is not shown as an open exit")
+    wake = rows_of(r, g.pid, "halt")
+    n.same(sum(x["count"] for k, x in wake.items() if "size" not in k), 60, "one wake-up a halt")
+
+
+def known_times():
+    """The VMM sleeps 25 ms inside each of 40 exits."""
+    g = n.Guest("-m", "user", "-l", 40, "hold:25 out:5 spin:10")
+    r = watched([g])
+    keep("known", r)
+    for kind, key in (("vmexit", "io"), ("ioport", "0xf1:POUT"), ("userexit", "KVM_EXIT_IO")):
+        x = rows_of(r, g.pid, kind).get(key, {"time_ns": 0, "max_ns": 0})
+        n.ok(40 * 25e6 <= x["time_ns"] < 40 * 40e6, f"{kind} {key}: 40 exits of 25 ms and a little more", x)
+        n.ok(25e6 <= x["max_ns"] < 80e6, f"{kind} {key}: the longest", x)
+    x = [v for q in r for vm in n.vms_of(q, g.pid) for v in vm["exits"] if v["key"] == "0xf1:POUT"]
+    n.ok(all(25e6 * 0.96 < v["p50_ns"] < 40e6 for v in x if v["timed"]), "and the median is that of one", x)
+
+
+def held_open():
+    g = n.Guest("-m", "user", "out:100 hold:2500 out:100")
+    top = n.Kvmtop("--event", "vmexit,userexit", delay=0.5).skip(2)
+    g.go()
+    top.skip(5)
+    g.wait()
+    r = top.settle().end()
+    keep("open", r)
+    rows = [vm["vcpus"][0] for x in r for vm in n.vms_of(x, g.pid) if vm["vcpus"]]
+    held = [v for v in rows if (v.get("open_ns") or 0) > 1e8]
+    n.ok(len(held) >= 3, "an exit of 2.5 s shows while it is open", rows)
+    n.same({v["open_exit"] for v in held}, {"KVM_EXIT_IO"}, "by what the VMM was asked to do")
+    n.ok(all(300e6 < b["open_ns"] - a["open_ns"] < 700e6 for a, b in zip(held, held[1:])), "it grows by the interval",
+         [v["open_ns"] for v in held])
+    n.ok(len(held) > 1 and all(v["exit_pct"] > 95 for v in held[1:]), "it is in %EXIT",
+         [v["exit_pct"] for v in held])
+    n.ok(any(f["rule"] == "open-exit" for x in r for f in x["findings"]), "a finding says so from one second on")
+    io = rows_of(r, g.pid, "vmexit").get("io", {"max_ns": 0})
+    n.ok(2.4e9 < io["max_ns"] < 3.2e9, "the table has its time when it ends", io)
+    n.ok(all(v["exit_pct"] is None or v["exit_pct"] <= 100 for v in rows), "and %EXIT never passes 100")
+
+
+def thread_ends():
+    """A vCPU whose thread ended while the VM lives: nobody is in its last exit any more."""
+    g = n.Guest("-c", 2, "-m", "user", "out:50 hold:700 out:50", "spin:inf")
+    top = n.Kvmtop("--event", "vmexit,userexit", delay=0.5).skip(2)
+    g.go()
+    top.skip(9)
+    g.stop()
+    r = top.end()
+    keep("thread", r)
+    rows = [v for x in r for vm in n.vms_of(x, g.pid) for v in vm["vcpus"] if v["vcpu"] == 0]
+    n.ok(any(v["open_exit"] for v in rows), "a vCPU's exit is open", rows)
+    n.same([v["open_exit"] for v in rows[-4:] if v["open_exit"]], [], "but not for ever when its thread ends in one")
+    n.same([v["exit_pct"] for v in rows[-4:] if v["exit_pct"]], [], "it adds nothing to %EXIT any more")
+    n.same([f["text"] for x in r[-4:] for f in x["findings"] if f["rule"] == "open-exit"], [], "no finding names it")
+
+
+# --- perf ----------------------------------------------------------------------------------------
+def perf_rows(data, event):
+    p = subprocess.run(["perf", "kvm", "-i", data, "stat", "report", "--event", event], check=False,
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       env={**os.environ, "PAGER": "cat"})
+    rows = {}
+    for line in (p.stdout + p.stderr).splitlines():
+        m = re.match(r"\s*(\S.*?)\s+(\d+)\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)us\s+([\d.]+)us\s+([\d.]+)us", line)
+        if m:
+            rows[m[1]] = {"count": int(m[2]), "min_us": float(m[3]), "time_us": int(m[2]) * float(m[5])}
+    return rows, p.stdout + p.stderr
+
+
+def beside_perf():
+    g = n.Guest("out:3000 rdmsr:1500 cpuid:1500 mmiow:800")
+    data = os.path.join(os.environ.get("TEST_TMP", "/tmp"), "perf.data")
+    # What perf kvm stat record records, without the passes over build ids that take so long here.
+    events = [w for e in ("entry", "exit") for w in ("-e", f"kvm:kvm_{e}")]
+    perf = n.child(["perf", "record", "-B", "-N", "-a", "-R", "-c", "1", "-m", "1024", *events, "-o", data],
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(4)  # no way to know when it records; the counts tell when that was too short
+    r = watched([g])
+    time.sleep(1)
+    perf.send_signal(2)
+    said = perf.communicate(timeout=60)[1]
+    mine = rows_of(r, g.pid, "vmexit")
+    theirs, text = perf_rows(data, "vmexit")
+    with open(os.path.join(RESULTS, "perf.txt"), "w", encoding="utf-8") as f:
+        f.write(f"{said.decode()}\n{text}")
+    keep("perf", r)
+    for key in ("io", "msr", "cpuid", "npf"):
+        a, b = mine.get(key), theirs.get(key)
+        if not a or not b:
+            n.ok(False, f"perf kvm stat knows {key}", text)
+            continue
+        # perf drops a thread's first exit, and counts when the exit ends
+        n.ok(0 <= a["count"] - b["count"] <= 1, f"{key}: as many as perf kvm stat counts", (a, b))
+        # The shortest says whether both measure the same thing; means have the machine's outliers.
+        n.ok(0.6 < a["min_ns"] / 1000 / b["min_us"] < 1.6, f"{key}: its shortest is near perf's", (a, b))
+    mine_us, theirs_us = (sum(x[f] for x in rows.values()) for rows, f in ((mine, "time_ns"), (theirs, "time_us")))
+    n.say(f"all exits: {mine_us / 1e6:.1f} ms, perf says {theirs_us / 1e3:.1f} ms")
+    n.ok(0.6 < mine_us / 1000 / theirs_us < 1.6, "the time of all exits is near perf's", (mine, theirs))
+
+
+# --- the screen ----------------------------------------------------------------------------------
+def screen():
+    g = n.Guest("-m", "user", "-l", "inf", "out:20 cpuid:20 hold:1 mmiow:5").go()
+    t = screen_lib.Terminal(f"{n.KVMTOP} --color never", 100, 30)
+    host = t.until(lambda s: "io" in s and "CPU" in s, 30)
+    n.ok(host is not None, "the host screen names the exit that takes most time", t.text())
+    t.keys("Enter")
+    t.keys("2")
+    pane = t.until(lambda s: "cpuid" in s and "npf" in s and any(c in s for c in HEAT), 30)
+    n.ok(pane is not None, "the pane has the reasons and the histogram over time", t.text())
+    time.sleep(4)
+    shot = t.text()
+    n.ok(all(screen_lib.width(line) <= 100 for line in shot.splitlines()), "no line is wider than the window")
+    t.keys("e")
+    time.sleep(3)
+    with open(os.path.join(RESULTS, "screens.txt"), "w", encoding="utf-8") as f:
+        f.write("\n=====\n".join([host or "", shot, t.text()]))
+    t.keys("q")
+    t.end()
+    g.stop()
+
+
+def main():
+    parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, held_open, thread_ends, beside_perf, screen)}
+    for name in sys.argv[1:] or parts:
+        start = time.monotonic()
+        parts[name]()
+        n.say(f"{name}: {time.monotonic() - start:.1f} s")
+        n.end_children()
+    n.done()
+
+
+main()

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Runs a script inside the lab: an emulated AMD host (QEMU without KVM, SVM in the emulated CPU) on
+# which kvm_entry, kvm_exit and all the rest really fire, whatever machine this is.
+#
+#   tests/lab/run.sh [--kernel BZIMAGE --modules DIR] [--results DIR] [--seconds N] SCRIPT [ARG…]
+#
+# Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. The
+# lab's root is this machine's root file system, read-only, so every program here runs there too;
+# /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results). SCRIPT's output is
+# printed as it comes and its exit status is ours; 124: the time was up, 125: the lab did not start.
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=$top/build/lab
+kernel='' modules='' results=$cache/results seconds=600
+silence=40 # without a line for so long the lab is taken for dead; it says something every 5 s
+
+# In the order in which they need each other; what is built into a kernel has no file.
+MODULES="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci netfs fscache
+9pnet 9pnet_virtio 9p irqbypass ccp kvm kvm-amd"
+
+die() {
+	echo "lab: $*" >&2
+	exit 125
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--kernel) kernel=$(realpath "$2") && shift 2 ;;
+	--modules) modules=$(realpath "$2") && shift 2 ;;
+	--results) results=$(realpath -m "$2") && shift 2 ;;
+	--seconds) seconds=$2 && shift 2 ;;
+	-*) die "unknown option $1" ;;
+	*) break ;;
+	esac
+done
+[ $# -gt 0 ] || die "which script?"
+for tool in qemu-system-x86_64 busybox dpkg-deb; do
+	command -v $tool >/dev/null || die "no $tool: run scripts/deps.sh lab"
+done
+
+# Debian's kernel image starts by unpacking itself, slowly under emulation; the kernel proper can be
+# booted as it is (PVH). Where it is not found as expected, the image will do.
+unpack_kernel() { # from $1 to $2
+	local at magic
+	magic=$(printf '\3757zXZ')
+	at=$(LC_ALL=C grep -abom1 "$magic" "$1" | cut -d: -f1 | head -n 1)
+	# The image goes on behind the compressed part, which xz does not like.
+	[ -n "$at" ] && tail -c "+$((at + 1))" "$1" | xz -qdc --single-stream >"$2.new" 2>/dev/null || :
+	if [ "$(head -c 4 "$2.new" | tail -c 3)" = ELF ]; then
+		mv "$2.new" "$2"
+	else
+		cp "$1" "$2"
+	fi
+}
+
+fetch_kernel() {
+	local package deb
+	package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
+	[ -n "$package" ] || die "apt knows no linux-image-amd64: run apt-get update"
+	echo "lab: fetching $package" >&2
+	rm -rf "$cache/kernel" "$cache/kernel.new"
+	mkdir -p "$cache/kernel.new"
+	(cd "$cache/kernel.new" && apt-get -qq download "$package" 2>&1) || die "cannot fetch $package"
+	for deb in "$cache"/kernel.new/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$cache/kernel.new" ./boot ./lib/modules
+		rm "$deb"
+	done
+	unpack_kernel "$cache"/kernel.new/boot/vmlinuz-* "$cache/kernel.new/vmlinux"
+	mv "$cache/kernel.new" "$cache/kernel"
+}
+
+put_modules() { # into the initramfs $1; their order goes into its file `modules`
+	local m path
+	for m in $MODULES; do
+		path=$(find "${modules:-/nowhere}" -name "$m.ko" -print -quit 2>/dev/null || :)
+		[ -n "$path" ] || continue
+		cp "$path" "$1/"
+		echo "$m.ko" >>"$1/modules"
+	done
+}
+
+make_initramfs() {
+	local d=$cache/initramfs
+	rm -rf "$d"
+	mkdir -p "$d"/{bin,proc,sys,dev,host,results}
+	cp "$(command -v busybox)" "$d/bin/busybox"
+	cp "$top/tests/lab/init.sh" "$d/init"
+	chmod 755 "$d/init"
+	: >"$d/modules"
+	put_modules "$d"
+	(cd "$d" && find . | busybox cpio -o -H newc 2>/dev/null) >"$cache/initramfs.cpio"
+	rm -rf "$d"
+}
+
+qemu='' # its process id
+stop_qemu() {
+	[ -n "$qemu" ] || return 0
+	kill "$qemu" 2>/dev/null || :
+	wait "$qemu" 2>/dev/null || :
+	qemu=''
+}
+trap stop_qemu EXIT
+trap 'exit 130' INT TERM
+
+start_qemu() {
+	local pipe=$cache/console.$$
+	rm -f "$pipe"
+	mkfifo "$pipe"
+	qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max,-la57 -smp 2 -m 3G -M pc \
+		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
+		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
+panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog" \
+		-virtfs local,path=/,mount_tag=host,security_model=none,multidevs=remap,readonly=on \
+		-virtfs "local,path=$top,mount_tag=top,security_model=none,multidevs=remap,readonly=on" \
+		-virtfs "local,path=$results,mount_tag=results,security_model=none" \
+		</dev/null >"$pipe" 2>&1 9>&- &
+	qemu=$!
+	exec 8<"$pipe"
+	rm -f "$pipe"
+}
+
+# Prints what the lab says until it is off. 0: it is off; 1: it went silent; 124: the time is up.
+follow() {
+	local line r end=$((SECONDS + seconds))
+	while :; do
+		r=0
+		IFS= read -r -t "$silence" line <&8 || r=$?
+		line=${line%$'\r'}
+		case $line in
+		'' | *lab-alive*) ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+		[ "$r" -gt 128 ] && return 1
+		[ "$r" -ne 0 ] && return 0
+		[ "$SECONDS" -lt "$end" ] || return 124
+	done
+}
+
+mkdir -p "$cache" "$results"
+exec 9>"$cache/lock"
+flock 9 # one lab at a time: two would take each other's CPUs
+if [ -z "$kernel" ]; then
+	[ -d "$cache/kernel" ] || fetch_kernel
+	kernel=$cache/kernel/vmlinux modules=$cache/kernel/lib/modules
+fi
+make_initramfs
+{
+	printf 'cd %q\nexport RESULTS=/tmp/results TOP=%q BUILD=%q HOME=/tmp TERM=xterm\n' \
+		"$top" "$top" "${BUILD:-$top/build}"
+	printf 'exec'
+	[ -x "$1" ] || printf ' bash'
+	printf ' %q' "$(realpath "$1")" "${@:2}"
+	echo
+} >"$results/.command"
+printf '%s\n' "$top" >"$results/.top"
+
+for try in 1 2; do
+	rm -f "$results/.status"
+	start_qemu
+	r=0
+	follow || r=$?
+	stop_qemu
+	exec 8<&-
+	[ $r -eq 1 ] || break
+	echo "lab: no sign of life for $silence s" >&2
+	[ $try -eq 1 ] && echo "lab: starting it once more" >&2
+done
+if [ $r -eq 124 ]; then
+	echo "lab: not at its end after $seconds s" >&2
+	exit 124
+fi
+[ -s "$results/.status" ] || die "it ended without a result"
+status=$(cat "$results/.status")
+rm -f "$results/.status" "$results/.command" "$results/.top"
+exit "$status"
