@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "kvm_access.h"
+#include "kvm_count.h"
 #include "kvm_events.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
@@ -25,6 +26,8 @@
 #define DRAIN_GAP (2 * NS_PER_MS) /* many rings that fill at once are read at once */
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
+#define NO_EXITS "this KVM fires no kvm_entry and kvm_exit: other kinds are counted, times are n/a"
+#define PROBE_MS 300 /* how long doctor waits for a kvm_exit */
 #define OTHERS_ENOUGH 16 /* events of other kinds without an exit: there are no exits */
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
 
@@ -93,10 +96,7 @@ static void say_state(struct kvm_events *st)
 	struct kvm_reason r;
 
 	if (st->no_exits)
-		say_source(st, SOURCE_PARTIAL,
-			   "this KVM fires no kvm_entry and kvm_exit: other kinds are counted, "
-			   "times are n/a",
-			   NULL);
+		say_source(st, SOURCE_PARTIAL, NO_EXITS, NULL);
 	else if (st->refused &&
 		 kvm_why_partial(st->env.root, &st->rights, n, bytes, n * (KVM_EVENTS + 1ul), &r))
 		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
@@ -514,6 +514,33 @@ static void probe_events(const struct collector_env *env, const char *tracefs, s
 		probe_add(out, "kvm events", SOURCE_OK, NULL, "all kinds are there");
 }
 
+static uint64_t id_of(const struct kvm_format *f, unsigned type)
+{
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		if (kvm_events[i].type == type && kvm_format_id(f, i))
+			return (uint64_t)kvm_format_id(f, i);
+	return 0;
+}
+
+/* Guests that return to their VMM and not one kvm_exit: where no guest runs nothing is said. */
+static void probe_exits(const struct collector_env *env, const char *tracefs, struct probes *out)
+{
+	struct kvm_format *f = kvm_format_new();
+	uint64_t id[2], n[2];
+
+	if (f && kvm_load_formats(env->root, tracefs, f, NULL) > 0) {
+		id[0] = id_of(f, EV_EXIT);
+		id[1] = id_of(f, EV_USEREXIT);
+		if (id[0] && id[1] && !kvm_count(id, n, 2, PROBE_MS)) {
+			if (!n[0] && n[1] > OTHERS_ENOUGH)
+				probe_add(out, "kvm exits", SOURCE_PARTIAL, NULL, NO_EXITS);
+			else if (n[0])
+				probe_add(out, "kvm exits", SOURCE_OK, NULL, "kvm_exit fires");
+		}
+	}
+	kvm_format_free(f);
+}
+
 static void probe_rings(const struct collector_env *env, const struct kvm_rights *rights,
 			struct probes *out)
 {
@@ -553,6 +580,8 @@ static void events_probe(const struct collector_env *env, struct probes *out)
 	}
 	probe_add(out, what, SOURCE_OK, NULL, "works");
 	probe_events(env, tracefs, out);
+	if (!env->sink) /* a program that collects finds it out by what comes, and does not wait */
+		probe_exits(env, tracefs, out);
 	probe_rings(env, &rights, out);
 }
 

@@ -51,7 +51,10 @@ struct probes {
 struct collector {
 	const char *name; /* for --collectors and the JSON "sources" */
 	const char *what; /* one line for help, doctor and the man page */
-	/* Looks without side effects; needs no open(). env->sink and env->inv may be NULL. */
+	/*
+	 * Looks without side effects; needs no open(). env->sink and env->inv may be NULL; without
+	 * a sink nothing is collected, and it may take a moment to look.
+	 */
 	void (*probe)(const struct collector_env *env, struct probes *out);
 	int (*open)(const struct collector_env *env, void **state);
 	int (*fd)(void *state); /* for epoll, -1 none; may be NULL */

@@ -139,8 +139,7 @@ static void draw(const struct pane_ctx *c, const struct area *a)
 
 static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 {
-	snprintf(out, size, "time ready to run but not running%s%s",
-		 c->vm && c->vm->steal_source[0] ? ", from " : "",
+	snprintf(out, size, "waiting%s%s", c->vm && c->vm->steal_source[0] ? ", from " : "",
 		 c->vm ? c->vm->steal_source : "");
 }
 
