@@ -102,10 +102,14 @@ static int open_engine(struct batch *b, char *err, size_t size)
 	if (rc)
 		return rc;
 	b->reader = engine_reader(b->engine, DEPTH);
-	if (!b->reader)
-		return -ENOMEM;
-	reader_demand(b->reader, &d);
-	return engine_start(b->engine);
+	rc = -errno;
+	if (b->reader) {
+		reader_demand(b->reader, &d);
+		rc = engine_start(b->engine);
+	}
+	if (rc)
+		snprintf(err, size, "cannot start collecting: %s", strerror(-rc));
+	return rc;
 }
 
 /* Blocked before any thread is made, so that all of them inherit it. */

@@ -100,8 +100,9 @@ static int open_engine(struct live *l, char *err)
 		return r;
 	l->reader = engine_reader(l->engine, 1);
 	if (!l->reader) {
-		snprintf(err, ERR_SIZE, "no memory");
-		return -ENOMEM;
+		r = -errno;
+		snprintf(err, ERR_SIZE, "cannot start collecting: %s", strerror(-r));
+		return r;
 	}
 	return 0;
 }
@@ -311,6 +312,6 @@ int cmd_live(const struct options *o)
 	close_all(&l);
 	if (r == 0)
 		return STATUS_OK;
-	fprintf(stderr, "kvmtop: %s\n", err);
+	fprintf(stderr, "kvmtop: %s\n", err[0] ? err : strerror(-r));
 	return r == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }

@@ -258,8 +258,10 @@ struct reader *engine_reader(struct engine *e, unsigned depth)
 {
 	struct reader *r;
 
-	if (e->started || e->nreader == MAX_READERS || depth == 0)
+	if (e->started || e->nreader == MAX_READERS || depth == 0) {
+		errno = EINVAL;
 		return NULL;
+	}
 	r = reader_new(e, depth);
 	if (r)
 		e->reader[e->nreader++] = r;

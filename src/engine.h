@@ -36,7 +36,7 @@ void engine_free(struct engine *e); /* stops it first; NULL is fine */
 /*
  * A reader gets each snapshot; up to `depth` wait for it. Above that the oldest is dropped
  * and counted (depth 1: the newest wins, as a screen wants it). Make readers before
- * engine_start(); they are freed with the engine.
+ * engine_start(); they are freed with the engine. NULL with errno set.
  */
 struct reader *engine_reader(struct engine *e, unsigned depth);
 int reader_fd(const struct reader *r); /* an eventfd, readable when a snapshot waits */
