@@ -203,8 +203,8 @@ static bool ran_through(const struct sched_task *k, const struct thread_reading 
 }
 
 /*
- * A runnable thread that did not run all the time waited, or slept and woke, or ran on a CPU
- * without a tick: only its switches tell (use.c). They cost 15 us, so only such a thread is
+ * A runnable thread that did not run all the time waited, or slept and woke, or was
+ * interrupted: only its switches tell (use.c). They cost 15 us, so only such a thread is
  * asked, and once more after it.
  */
 static void add_switches(const struct sched *s, struct sched_task *k, struct thread_reading *r)
@@ -268,8 +268,11 @@ static int fill_schedstat(const struct sched *s, const struct inv_thread *t,
 }
 
 /*
- * All counters of one moment. The figures of an interval are as good as its Δt: where this
- * process lost the CPU between clock and counters, they are read once more.
+ * All counters of one moment. stat comes first: on a CPU without a tick (nohz_full) reading the
+ * thread's own stat brings its run time up to date; schedstat alone, or after the process's
+ * stat, would show nothing for a second and then all of it, as if it had been starved. The figures
+ * of an interval are as good as its Δt: where this process lost the CPU between clock and counters,
+ * they are read once more.
  */
 static int fill(const struct sched *s, struct inv_thread *t, const struct sched_task *k,
 		struct thread_reading *r)

@@ -7,9 +7,9 @@
  * runnable all the time, all that it did not run it waited, and the lump that comes later
  * takes what was shown already away again.
  *
- * A vCPU alone on a CPU without a tick (nohz_full) looks just the same: its run time comes in
- * one lump a second. What tells the two apart: a thread was scheduled in once more than it was
- * switched out while it is on a CPU, and as often while it waits.
+ * Time may be neither run nor delay: interrupts, what a hypervisor below took, a tick's lag. It is
+ * no steal, so it counts only while the thread does wait: it was scheduled in once more than it
+ * was switched out while it is on a CPU, and as often while it waits for one.
  */
 #include "use.h"
 
@@ -20,8 +20,6 @@
 /* sum_exec_runtime of a running thread is brought up to date by the tick: at most 10 ms (HZ 100).
  */
 #define TICK_LAG (10 * NS_PER_MS)
-/* Without a tick it is brought up to date once a second; more than this is something else. */
-#define AHEAD_MAX (3 * NS_PER_S)
 #define TICK_WINDOW NS_PER_S
 
 enum where { SOMEWHERE, ON_CPU, WAITING };
@@ -52,16 +50,15 @@ static struct use_ticks ticks_of(const struct thread_reading *r)
 	return (struct use_ticks){r->time, r->utime, r->stime, r->gtime, r->gstime};
 }
 
-static int64_t balance(const struct thread_reading *r)
-{
-	return (int64_t)(r->nr_sched - r->vol - r->nonvol);
-}
-
-static enum where where_is(const struct use_state *u, const struct thread_reading *r)
+/*
+ * A kernel misses to count one in some thousand times scheduled in: such a thread seems to wait
+ * while it runs, which is harmless as long as its run time grows.
+ */
+static enum where where_is(const struct thread_reading *r)
 {
 	if (r->state != 'R' || !r->has_sched || !r->has_vol || !r->has_nonvol)
 		return SOMEWHERE;
-	return balance(r) > u->missed ? ON_CPU : WAITING;
+	return (int64_t)(r->nr_sched - r->vol - r->nonvol) > 0 ? ON_CPU : WAITING;
 }
 
 static void baseline(struct use_state *u, const struct thread_reading *r)
@@ -69,8 +66,7 @@ static void baseline(struct use_state *u, const struct thread_reading *r)
 	u->seen = true;
 	u->last = *r;
 	u->base = u->mid = ticks_of(r);
-	u->where = where_is(u, r);
-	u->wait_ns = u->ahead_ns = 0;
+	u->wait_ns = 0;
 	u->shares_known = false;
 	set_pending(&u->use);
 }
@@ -142,63 +138,30 @@ static int64_t wait_in_progress(const struct use_state *u, const struct thread_r
 				const struct flow *d)
 {
 	uint64_t times = r->nr_sched - u->last.nr_sched;
-	int64_t most = times > 4 ? 4 * d->dt / (int64_t)times : d->dt, w;
+	/* Interrupts' time must not add up: it waits hardly longer than a few of its turns. */
+	int64_t most = times > 4 && times < INT32_MAX ? 4 * d->dt / (int64_t)times : d->dt, w;
 
-	if (!times && u->where == WAITING)
+	if (!times && !d->run)
 		return u->wait_ns + d->dt;
-	w = d->dt - at_least_0(d->run - u->ahead_ns) - at_least_0(d->delay - u->wait_ns);
-	/* Time of interrupts is neither run nor wait: it must not add up. */
+	w = d->dt - d->run - at_least_0(d->delay - u->wait_ns);
 	return w < 0 ? 0 : w < most ? w : most;
-}
-
-/*
- * It has been on its CPU the whole time. Where its run time stands still all the same, there is
- * no tick, and what comes later in one lump is of now.
- */
-static int64_t run_in_progress(const struct use_state *u, const struct flow *d)
-{
-	int64_t ahead = u->ahead_ns + d->dt - d->run;
-
-	if ((d->run && !u->ahead_ns) || ahead > AHEAD_MAX)
-		return 0;
-	return at_least_0(ahead);
-}
-
-/* A kernel misses to count one in some thousand times scheduled in: seen where it ran on. */
-static void learn_missed(struct use_state *u, const struct thread_reading *r)
-{
-	const struct thread_reading *a = &u->last;
-
-	if (a->has_nonvol && r->has_nonvol && r->run_ns > a->run_ns && a->nr_sched == r->nr_sched &&
-	    balance(a) == balance(r) && balance(r) <= 0)
-		u->missed = balance(r) - 1;
 }
 
 static struct flow find_flow(struct use_state *u, const struct thread_reading *r)
 {
 	const struct thread_reading *a = &u->last;
 	struct flow d = {.dt = r->time - a->time};
-	int64_t wait = 0, ahead = 0;
-	enum where now;
+	int64_t wait = 0; /* what it waits since it woke comes with the kernel's lump */
+	enum where now = where_is(r);
 
 	if (!a->has_sched || !r->has_sched)
 		return d;
 	d.run = grown(a->run_ns, r->run_ns);
 	d.delay = grown(a->delay_ns, r->delay_ns);
-	learn_missed(u, r);
-	now = where_is(u, r);
-	if (now == ON_CPU && r->nr_sched == a->nr_sched)
-		ahead = run_in_progress(u, &d);
-	else if (now == WAITING && never_slept(a, r))
-		wait = wait_in_progress(u, r, &d);
-	else if (now == SOMEWHERE && never_slept(a, r))
-		wait = wait_guessed(u, &d);
-	/* What it waits since it woke comes with the kernel's lump. */
-	d.run = at_least_0(d.run + ahead - u->ahead_ns);
+	if (now != ON_CPU && never_slept(a, r))
+		wait = now == WAITING ? wait_in_progress(u, r, &d) : wait_guessed(u, &d);
 	d.delay = at_least_0(d.delay + wait - u->wait_ns);
 	u->wait_ns = wait;
-	u->ahead_ns = ahead;
-	u->where = (uint8_t)now;
 	return d;
 }
 

@@ -23,10 +23,7 @@ struct use_state {
 	bool seen; /* .last is a baseline */
 	struct thread_reading last;
 	struct use_ticks base, mid;
-	uint8_t where; /* at .last: on a CPU, waiting for one, or not known (use.c) */
 	int64_t wait_ns; /* w: the wait in progress at .last */
-	int64_t ahead_ns; /* run in progress that the kernel had not accounted yet */
-	int64_t missed; /* times scheduled in that the kernel did not count, <= 0 */
 	double guest_share, sys_share; /* of run time, over the last whole window */
 	bool shares_known, shares_partial;
 	struct snap_use use; /* without quota */
