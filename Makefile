@@ -57,16 +57,23 @@ fuzzers: $(FUZZ)
 # Everything that can be compiled: what a build under another compiler or sanitizer wants.
 everything: all units guests $(BENCH)
 
+# What is done, a line a file; V=1: the commands themselves.
+Q = $(if $(V),,@)
+SAY = @$(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
+
 # From the archive the linker takes what main.o needs, as it does for the tests.
 $(B)/kvmtop: $(B)/obj/src/main.o $(B)/libkvmtop.a $(LIBPERF)/stamp
-	$(CC) $(LDFLAGS_ALL) -o $@ $(B)/obj/src/main.o $(B)/libkvmtop.a $(LIBS)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(B)/obj/src/main.o $(B)/libkvmtop.a $(LIBS)
 
 $(B)/obj/%.o: %.c $(B)/flags | $(LIBPERF)/stamp
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+	$(SAY) CC $<
+	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 $(B)/libkvmtop.a: $(LIBOBJ)
-	rm -f $@ && ar rcs $@ $(LIBOBJ)
+	$(SAY) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $(LIBOBJ)
 
 $(B)/unit/%: tests/unit/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)

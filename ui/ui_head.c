@@ -213,7 +213,9 @@ static bool missing_text(const struct ui *ui, char *out, size_t size)
 		const struct snap_source *src = &s->sources[i];
 		bool mend = src->mend && *src->mend;
 
-		if (src->state != SOURCE_OFF)
+		/* Given up for their cost: figures that were there a moment ago are n/a now. */
+		if (src->state != SOURCE_OFF &&
+		    (src->state != SOURCE_PARTIAL || strcmp(src->name, "overhead") != 0))
 			continue;
 		snprintf(out, size, "%s: %s%s%s", src->name, src->why, mend ? ": " : "",
 			 mend ? src->mend : ", see kvmtop doctor");

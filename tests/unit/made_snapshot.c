@@ -329,7 +329,7 @@ static void make_sources(struct maker *k)
 {
 	struct snap_source *src = snapshot_alloc(k->s, 1, sizeof(*src));
 
-	if (!src || !k->m->no_exits)
+	if (!src || (!k->m->no_exits && !k->m->dropped))
 		return;
 	src[0] = (struct snap_source){
 		.name = "kvm_exit",
@@ -337,6 +337,13 @@ static void make_sources(struct maker *k)
 		.why = "this KVM fires no kvm_entry and kvm_exit: exits have no times",
 		.mend = "",
 	};
+	if (k->m->dropped)
+		src[0] = (struct snap_source){
+			.name = "overhead",
+			.state = SOURCE_PARTIAL,
+			.why = "vmexit not collected: it would cost more than 2%",
+			.mend = "kvmtop --max-overhead 10",
+		};
 	k->s->sources = src;
 	k->s->nsources = 1;
 }

@@ -13,6 +13,7 @@ struct made {
 	unsigned step; /* which interval: figures change a little */
 	bool no_root; /* a source is missing */
 	bool no_exits; /* this KVM fires no kvm_entry and kvm_exit */
+	bool dropped; /* events were given up for their cost */
 	bool names; /* names that want escaping and wide characters */
 	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */
 };

@@ -458,6 +458,20 @@ static bool not_the_first(const void *ctx, const struct snap_vm *vm)
 	return strcmp(vm->name, "instance-0000a1") != 0;
 }
 
+/* Figures that were there a moment ago are n/a now: the head says what became of them. */
+static void given_up_events_are_told(void **state)
+{
+	struct fixture *f = *state;
+	bool said = false;
+
+	f->made.dropped = true;
+	for (int i = 0; i < 40 && !said; i++) { /* it takes turns with the findings */
+		next_snapshot(f);
+		said = strstr(line(f, 2), "vmexit not collected: it would cost more than 2%");
+	}
+	assert_true(said);
+}
+
 /* With -p or -M the head has no finding of a VM that is not in the list. */
 static void findings_are_of_listed_vms(void **state)
 {
@@ -492,6 +506,7 @@ int main(void)
 		FLOW(demand_follows_what_is_visible),
 		FLOW(messages_go_away),
 		FLOW(saves_without_overwriting),
+		FLOW(given_up_events_are_told),
 		FLOW(findings_are_of_listed_vms),
 		cmocka_unit_test(history_thins_by_age),
 	};
