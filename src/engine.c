@@ -6,6 +6,7 @@
 #include "engine_state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -148,23 +149,38 @@ static int copy_config(struct engine *e, const struct engine_config *c)
 	return 0;
 }
 
+/* A folder without proc is a slip of the finger: better said than shown as a host without VMs. */
+static int open_root(struct engine *e, char *err, size_t errsize)
+{
+	int rc = sysroot_open(e->root_dir, &e->env.root), fd = -1;
+	const char *what = "it";
+	char dir[80];
+
+	if (rc == 0) {
+		what = "its proc";
+		fd = sysroot_openat(e->env.root, "proc", O_PATH | O_DIRECTORY);
+		rc = fd < 0 ? fd : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (rc) {
+		text_escape(dir, sizeof(dir), e->root_dir ? e->root_dir : "/");
+		snprintf(err, errsize,
+			 "--root '%s': %s cannot be opened (%s): give a directory with the host's "
+			 "proc and sys",
+			 dir, what, strerror(-rc));
+	}
+	return rc;
+}
+
 static int engine_init(struct engine *e, const struct engine_config *c, char *err, size_t errsize)
 {
 	int rc = copy_config(e, c);
-	char dir[80];
 
 	if (rc == 0)
 		rc = choose_collectors(e, err, errsize);
-	if (rc == 0) {
-		rc = sysroot_open(e->root_dir, &e->env.root);
-		if (rc) {
-			text_escape(dir, sizeof(dir), e->root_dir ? e->root_dir : "/");
-			snprintf(err, errsize,
-				 "--root '%s': cannot be opened (%s); give a directory with proc "
-				 "and sys",
-				 dir, strerror(-rc));
-		}
-	}
+	if (rc == 0)
+		rc = open_root(e, err, errsize);
 	if (rc == 0) {
 		read_identity(e);
 		rc = make_model(e);

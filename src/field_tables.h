@@ -26,6 +26,17 @@ extern const struct field_list field_list_host, field_list_vm, field_list_vcpu, 
 		return (struct cell){.v = ((const type *)row)->member};                            \
 	}
 
+/* A count that is 0 where it could not be read. */
+#define GET_SOME(fn, type, member)                                                                 \
+	static struct cell fn(const struct snapshot *s, const void *row, bool total)               \
+	{                                                                                          \
+		double n = (double)((const type *)row)->member;                                    \
+                                                                                                   \
+		(void)s;                                                                           \
+		(void)total;                                                                       \
+		return (struct cell){.v = n > 0 ? value_known(n) : value_pending()};               \
+	}
+
 #define GET_COUNT(fn, type, member)                                                                \
 	static struct cell fn(const struct snapshot *s, const void *row, bool total)               \
 	{                                                                                          \

@@ -206,11 +206,26 @@ def batch_without_room():
               "--batch on a full disk: one line, status 1", (p.returncode, p.stderr))
 
 
+def roots_of_no_host(folder):
+    path = os.path.join(folder, "\x1b[2J")
+    for what in ("a file", "an empty folder"):
+        if what == "a file":
+            open(path, "wb").close()
+        else:
+            os.unlink(path)
+            os.mkdir(path)
+        p = subprocess.run([native.KVMTOP, "-b", "-n", "1", "--root", path], check=False, capture_output=True)
+        native.ok(p.returncode == 1 and b"proc and sys" in p.stderr and p.stderr.count(b"\n") == 1 and
+                  b"\x1b" not in p.stderr and not p.stdout, f"--root at {what}: one line, status 1",
+                  (p.returncode, p.stderr))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         random_keys(folder)
         paste(folder)
     with tempfile.TemporaryDirectory() as folder:
+        roots_of_no_host(folder)
         settings_of_all_kinds(folder)
         no_room(folder)
     goes_away()
