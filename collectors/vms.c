@@ -222,7 +222,7 @@ static void refresh_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t water
 		vms_scan(s, m, LOOK_ALL);
 	else if (periodic || (m->waiting && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_VCPUS);
-	else if (n != m->nthreads || m->young)
+	else if (n != m->nthreads || m->young || (m->unnamed && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_THREADS);
 }
 

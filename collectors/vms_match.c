@@ -106,9 +106,10 @@ static void set_index(struct vms *s, struct inv_vcpu *v, int index, bool guessed
 	inventory_touch(s->inv);
 }
 
-void vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
+bool vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 {
 	struct candidates l;
+	size_t named = 0;
 
 	/* With two VMs in a process a thread's name does not say of which it is. */
 	if (m->nvm == 1 && nopen(vm)) {
@@ -127,7 +128,9 @@ void vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 		int index = t && t->nvcpus == 1 ? vms_vcpu_index(t->comm) : -1;
 
 		set_index(s, vm->vcpu[i], index < 0 ? (int)i : index, index < 0);
+		named += index >= 0;
 	}
+	return named && named < vm->nvcpu;
 }
 
 /* A number for a thread that has none in its name: the first that no thread holds. */

@@ -48,6 +48,7 @@ struct vmm {
 	bool no_fds; /* /proc/<pid>/fd may not be read */
 	bool young; /* has a thread that was read for the first time just now */
 	bool waiting; /* a vCPU has not run yet: its thread comes later */
+	bool unnamed; /* some vCPU threads have names: the others' come when they first run */
 	struct stat xml; /* of libvirt's file, as read last */
 	struct libvirt_domain domain; /* what it said */
 	struct inv_vm **vm; /* living ones */
@@ -185,8 +186,11 @@ bool vms_fd_is_inherited(const struct vms *s, pid_t pid, pid_t ppid, int fd);
 int vms_fds_owner(const struct kvm_fds *f, size_t i);
 
 /* vms_match.c */
-/* Which thread runs which vCPU, and under which number: by what is known without debugfs. */
-void vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm);
+/*
+ * Which thread runs which vCPU, and under which number: by what is known without debugfs. True
+ * where some of its vCPUs' threads have a name with a number and others have not (yet).
+ */
+bool vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm);
 /* Makes vCPUs of the threads that look like some, when nothing else may be read. */
 void vms_guess_vcpus(struct vms *s, struct vmm *m, struct inv_vm *vm);
 /* True when the process has threads that look like vCPUs. */

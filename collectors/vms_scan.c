@@ -399,7 +399,8 @@ static void see_task(struct vms *s, struct vmm *m, pid_t tid)
 	unsigned reads = known ? thread_reads(t) : 0;
 	struct proc_stat st;
 
-	if (reads >= READ_ENOUGH && ((unsigned)tid + m->scans) % 8) {
+	/* A thread names itself: one that is starved from the start does so late. */
+	if (reads >= READ_ENOUGH && !m->unnamed && ((unsigned)tid + m->scans) % 8) {
 		thread_mark(t, m->stamp, reads);
 		return;
 	}
@@ -518,10 +519,11 @@ static void scan_vcpus(struct vms *s, struct vmm *m, bool all)
 
 static void match_all(struct vms *s, struct vmm *m)
 {
+	m->unnamed = false;
 	for (size_t i = 0; i < m->nvm; i++) {
 		if (is_guess(m->vm[i]))
 			vms_guess_vcpus(s, m, m->vm[i]);
-		vms_match(s, m, m->vm[i]);
+		m->unnamed |= vms_match(s, m, m->vm[i]);
 	}
 }
 

@@ -321,6 +321,30 @@ static void a_vcpu_changes_threads(void **state)
 	assert_int_equal(vm->nvcpu, 1);
 }
 
+/* A thread names itself: one that is starved from the start does so after all others. */
+static void a_name_comes_late(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	process(h, 960, "vmm", 5000, 0, "vmm", "/");
+	thread_of(h, 960, 961, "CPU 0/KVM", 5001, 0);
+	thread_of(h, 960, 962, "vmm", 5001, 0);
+	descriptor(h, 960, 12, "anon_inode:kvm-vm");
+	kvm_vcpu(h, "960-12", 0, 961);
+	kvm_vcpu(h, "960-12", 2, 962);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->nvcpu, 2);
+	for (int i = 0; i < 30; i++)
+		tick(h);
+	assert_true(vm->vcpu[1]->index_guessed);
+	thread_of(h, 960, 962, "CPU 1/KVM", 5001, 0);
+	tick(h);
+	assert_false(vm->vcpu[1]->index_guessed);
+	assert_int_equal(vm->vcpu[1]->index, 1);
+}
+
 /* Ids come with 0, 1, 10, 2 in the folder: numbers sort, names do not. */
 static void vcpus_sort_by_number(void **state)
 {
@@ -696,6 +720,7 @@ int main(void)
 		WITH(a_vm_without_a_folder),
 		WITH(one_thread_two_vcpus),
 		WITH(a_vcpu_changes_threads),
+		WITH(a_name_comes_late),
 		WITH(vcpus_sort_by_number),
 		WITH(two_vms_of_one_name),
 		WITH(a_vm_comes_and_goes),
