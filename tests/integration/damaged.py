@@ -91,8 +91,8 @@ def numbers(value, path=""):
 def impossible(line):
     """What a line of JSON has that cannot be."""
     record = json.loads(line)
-    bad = [(p, v) for p, v in numbers(record)
-           if not math.isfinite(v) or v < 0 or (p.endswith("_pct") and v > 1e5)]
+    bad = [(p, v) for p, v in numbers(record) if not math.isfinite(v) or v < 0]
+    bad += [(p, v) for p, v in numbers([record["vms"], record["host"]]) if p.endswith("_pct") and v > 1e5]
     for vm in record["vms"]:
         for row in vm["vcpus"]:
             bad += [(k, row[k]) for k in ("cpu_pct", "guest_pct", "usr_pct", "sys_pct", "steal_pct", "exit_pct")
