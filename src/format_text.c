@@ -159,6 +159,14 @@ static void put_word(const struct format_state *f, struct out *o, size_t i, cons
 	free(buf);
 }
 
+/* Digits after the point; of a large rate none: they say nothing and burst the column. */
+static int digits(enum field_unit unit, double v)
+{
+	if (unit == UNIT_RATIO)
+		return 2;
+	return unit == UNIT_RATE && v >= 1000 ? 0 : 1;
+}
+
 static void put_figure(const struct format_state *f, struct out *o, size_t i,
 		       const struct cell *cell)
 {
@@ -174,7 +182,7 @@ static void put_figure(const struct format_state *f, struct out *o, size_t i,
 	else if (format_is_whole(unit))
 		snprintf(figure, sizeof(figure), "%.0f", cell->v.v);
 	else
-		snprintf(figure, sizeof(figure), "%.*f", unit == UNIT_RATIO ? 2 : 1, cell->v.v);
+		snprintf(figure, sizeof(figure), "%.*f", digits(unit, cell->v.v), cell->v.v);
 	if (!mark && c->f->warn > 0 && value_has(cell->v) && cell->v.v >= c->f->warn)
 		mark = '!';
 	snprintf(all, sizeof(all), "%s%s%.1s",

@@ -103,6 +103,16 @@ static void text(void **state)
 			  "15:02:03 vmexit    PF_excp                    1 1.50us      -\n");
 }
 
+/* 1234.5 a second: the digit behind the point says nothing. */
+static void text_of_a_large_rate(void **state)
+{
+	(void)state;
+	expect(&format_text,
+	       (struct asked){.table = "vm", .fields = "name,exits_per_s", .vm = "web01"},
+	       HOST "TIME     VM                   EXIT/s\n"
+		    "15:02:03 web01                  1234\n");
+}
+
 static void text_has_no_blanks_in_cells(void **state)
 {
 	(void)state;
@@ -353,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text),
 		cmocka_unit_test(text_has_no_blanks_in_cells),
+		cmocka_unit_test(text_of_a_large_rate),
 		cmocka_unit_test(csv),
 		cmocka_unit_test(csv_is_a_table),
 		cmocka_unit_test(json_has_all),
