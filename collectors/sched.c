@@ -28,6 +28,7 @@
 #define PLACES_AT_ONCE 2000 /* vCPUs, 60 us each, when they are asked for; the rest in turn */
 #define FDS_ELSEWHERE 1024 /* descriptors left for rings, files, the screen */
 #define READ_APART_MAX NS_PER_MS /* between the clock and the counters */
+#define TICK (4 * NS_PER_MS) /* run time is at most that old, where HZ is 250 */
 
 /* A thread's cookie. */
 struct sched_task {
@@ -198,8 +199,9 @@ static bool switches(const char *status, const char *key, uint64_t *out)
 static bool ran_through(const struct sched_task *k, const struct thread_reading *r)
 {
 	int64_t dt = r->time - k->time, run = (int64_t)(r->run_ns - k->run_ns);
+	int64_t near = dt / 20 + TICK;
 
-	return k->time && run > dt - dt / 20 && run < dt + dt / 20;
+	return k->time && run > dt - near && run < dt + near;
 }
 
 /*
