@@ -17,6 +17,7 @@ struct format_state {
 	const struct format_job *job;
 	struct batch_columns columns;
 	struct batch_rows rows;
+	size_t told; /* sources that were off in the last record */
 };
 
 static void text_close(struct format_state *f)
@@ -84,6 +85,31 @@ static void put_host(struct out *o, const struct snapshot *s, const struct filte
 		format_escaped(o, text_escape, f->text);
 		out_text(o, "\n");
 	}
+}
+
+/* What is missing and what mends it; again only when something more is. */
+static void put_missing(struct format_state *f, struct out *o, const struct snapshot *s)
+{
+	size_t off = 0;
+
+	for (size_t i = 0; i < s->nsources; i++)
+		off += s->sources[i].state == SOURCE_OFF;
+	for (size_t i = 0; off > f->told && i < s->nsources; i++) {
+		const struct snap_source *src = &s->sources[i];
+
+		if (src->state != SOURCE_OFF)
+			continue;
+		out_text(o, "# ? ");
+		format_escaped(o, text_escape, src->name);
+		out_text(o, ": ");
+		format_escaped(o, text_escape, src->why);
+		if (src->mend && *src->mend) {
+			out_text(o, ": ");
+			format_escaped(o, text_escape, src->mend);
+		}
+		out_text(o, "\n");
+	}
+	f->told = off;
 }
 
 /* Names are not cut as on a screen: with more room most of them leave the columns in line. */
@@ -201,6 +227,7 @@ static int text_record(struct format_state *f, struct out *o, const struct snaps
 	if (rc || (q->when && !f->rows.n))
 		return rc;
 	put_host(o, s, q->filter);
+	put_missing(f, o, s);
 	put_head(f, o);
 	if (localtime_r(&s->wall.tv_sec, &tm))
 		strftime(time, sizeof(time), "%H:%M:%S", &tm);

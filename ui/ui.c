@@ -59,8 +59,20 @@ void ui_show(struct ui *ui, struct snapshot *s)
 	ui->view.at = s->time;
 }
 
+/* Where vCPUs run and no kvm_exit comes, the pane Exits begins with what does come. */
+static void choose_exit_kind(struct ui *ui, const struct snapshot *s)
+{
+	if (ui->exit_kind_chosen || s->dt <= 0 || !s->nvcpus)
+		return;
+	if (!(s->open_kinds & KIND_BIT(KIND_USEREXIT)) || s->host.entry_exit)
+		return;
+	ui->view.exit_kind = KIND_USEREXIT;
+	ui->exit_kind_chosen = true;
+}
+
 void ui_snapshot(struct ui *ui, struct snapshot *s)
 {
+	choose_exit_kind(ui, s);
 	snapshot_unref(ui->newest);
 	ui->newest = snapshot_ref(s);
 	history_push(ui->history, s);

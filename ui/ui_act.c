@@ -310,6 +310,7 @@ static bool do_view(struct ui *ui, enum action a, uint32_t key)
 		return true;
 	case ACT_KIND:
 	case ACT_KIND_BACK:
+		ui->exit_kind_chosen = true;
 		if (!view_next_kind(v, a == ACT_KIND_BACK))
 			ui_message(ui, ROLE_NOTICE, "kinds are of the panes Exits and Access");
 		return true;

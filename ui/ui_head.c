@@ -200,11 +200,20 @@ static void draw_host_line(struct ui *ui, const struct area *a)
 	host_line(ui, a, host_line(ui, &nothing, true));
 }
 
+static bool any_source_off(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nsources; i++)
+		if (s->sources[i].state == SOURCE_OFF)
+			return true;
+	return false;
+}
+
 static bool missing_text(const struct ui *ui, char *out, size_t size)
 {
 	const struct snapshot *s = ui->shown;
 
-	if (!s->host.root) {
+	/* With the right capabilities nothing is missing without root either. */
+	if (!s->host.root && any_source_off(s)) {
 		snprintf(out, size,
 			 "not root: no exits, no symbols: sudo kvmtop, or kvmtop doctor");
 		return true;

@@ -37,6 +37,7 @@ struct ui {
 	char message[256];
 	enum role message_role;
 	unsigned message_age; /* intervals that it has been there */
+	bool exit_kind_chosen; /* by a key, or since no kvm_exit comes */
 	struct row_list list_rows, pane_rows, task_rows;
 	/* What list_rows was made of: sorting 16,000 vCPUs takes 20 ms, keys come faster. */
 	struct {

@@ -329,7 +329,7 @@ static void make_sources(struct maker *k)
 {
 	struct snap_source *src = snapshot_alloc(k->s, 1, sizeof(*src));
 
-	if (!src || (!k->m->no_exits && !k->m->dropped))
+	if (!src || (!k->m->no_exits && !k->m->dropped && !k->m->no_root))
 		return;
 	src[0] = (struct snap_source){
 		.name = "kvm_exit",
@@ -343,6 +343,13 @@ static void make_sources(struct maker *k)
 			.state = SOURCE_PARTIAL,
 			.why = "vmexit not collected: it would cost more than 2%",
 			.mend = "kvmtop --max-overhead 10",
+		};
+	if (k->m->no_root)
+		src[0] = (struct snap_source){
+			.name = "kvm_events",
+			.state = SOURCE_OFF,
+			.why = "tracefs cannot be read: Permission denied (not root)",
+			.mend = "sudo kvmtop",
 		};
 	k->s->sources = src;
 	k->s->nsources = 1;

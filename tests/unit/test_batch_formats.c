@@ -75,6 +75,7 @@ static void expect(const struct format *f, struct asked a, const char *want)
 #define HOST                                                                                       \
 	"# 2026-11-29T15:02:03.512+00:00 node17 1.000s 2 CPU 2 VM 4 vCPU usr 3.1 sys - irq - "     \
 	"wa - st - guest - idle 30.8 steal 4.2 lost 3\n"
+#define MISSING "# ? tracefs: not mounted: mount it\n"
 #define FOUND "# ! VM x: 60% steal\n" /* of the first VM */
 
 static void text(void **state)
@@ -83,7 +84,7 @@ static void text(void **state)
 	expect(&format_text,
 	       (struct asked){
 		       .fields = "name,nvcpu,cpu_pct,guest_pct,sys_pct,steal_max_pct,exit_pct,why"},
-	       HOST FOUND
+	       HOST FOUND MISSING
 	       "TIME     VM                   vCPU   %CPU %GUEST  %SYS   MAX@v %EXIT WHY\n"
 	       "15:02:03 " SAFE "    2  100.0  ~50.0     -   60.2!   n/a steal_31%\n"
 	       "15:02:03 web01                   2  371.2 ~185.6     -   11.9!   n/a steal_31%\n"
@@ -91,16 +92,17 @@ static void text(void **state)
 	       "ceph-osd_22%\n");
 	expect(&format_text,
 	       (struct asked){.table = "vcpu", .fields = "vm,vcpu,steal_pct,comm", .vm = "web01"},
-	       HOST "TIME     VM                   vCPU %STEAL THREAD\n"
-		    "15:02:03 web01                   1  20.0q CPU\\x200/KVM\n"
-		    "15:02:03 web01                   0    0.0 CPU\\x200/KVM\n");
+	       HOST MISSING "TIME     VM                   vCPU %STEAL THREAD\n"
+			    "15:02:03 web01                   1  20.0q CPU\\x200/KVM\n"
+			    "15:02:03 web01                   0    0.0 CPU\\x200/KVM\n");
 	expect(&format_text,
 	       (struct asked){.table = "exit", .fields = "kind,key,count,avg_ns,time_pct"},
-	       HOST FOUND "TIME     KIND      REASON                 COUNT    AVG  TIME%\n"
-			  "15:02:03 ioport    0x3f8:POUT                 9    n/a    n/a\n"
-			  "15:02:03 vmexit    EPT_VIOLATION              7 1.50us      -\n"
-			  "15:02:03 ioport    0x60:PIN                   2    n/a    n/a\n"
-			  "15:02:03 vmexit    PF_excp                    1 1.50us      -\n");
+	       HOST FOUND MISSING
+	       "TIME     KIND      REASON                 COUNT    AVG  TIME%\n"
+	       "15:02:03 ioport    0x3f8:POUT                 9    n/a    n/a\n"
+	       "15:02:03 vmexit    EPT_VIOLATION              7 1.50us      -\n"
+	       "15:02:03 ioport    0x60:PIN                   2    n/a    n/a\n"
+	       "15:02:03 vmexit    PF_excp                    1 1.50us      -\n");
 }
 
 /* 1234.5 a second: the digit behind the point says nothing. */
@@ -109,8 +111,8 @@ static void text_of_a_large_rate(void **state)
 	(void)state;
 	expect(&format_text,
 	       (struct asked){.table = "vm", .fields = "name,exits_per_s", .vm = "web01"},
-	       HOST "TIME     VM                   EXIT/s\n"
-		    "15:02:03 web01                  1234\n");
+	       HOST MISSING "TIME     VM                   EXIT/s\n"
+			    "15:02:03 web01                  1234\n");
 }
 
 static void text_has_no_blanks_in_cells(void **state)
