@@ -148,7 +148,9 @@ def own_quota():
          [(vm["throt_pct"], vm["steal_pct"]) for vm in vms])
     mine = {f["rule"] for x in r[1:] for f in x["findings"] if f["vm"] == vms[0]["name"]}
     n.ok("quota" in mine, "a finding says: its own quota", mine)
-    n.ok(not mine & {"steal", "pin-overlap", "smt-siblings"}, "no finding names a neighbour", mine)
+    n.ok(not mine & {"steal", "pin-overlap", "smt-siblings"}, "no finding names a neighbour",
+         ({f["text"] for x in r[1:] for f in x["findings"]},
+          {(vm["name"], vm["pid"]) for x in r[1:] for vm in x["vms"]}))
     g.kill()
 
 
