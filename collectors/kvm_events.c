@@ -256,11 +256,13 @@ struct opened {
 };
 
 /* Nobody saw what happened on a CPU between its coming and its ring. */
-static void cpu_came(void *ctx, int cpu)
+static void cpu_came(void *ctx, int cpu, int64_t since)
 {
 	const struct opened *o = ctx;
 	struct loss l = {.cpu = (uint16_t)cpu, .from = o->st->last_tick, .to = clock_mono_ns()};
 
+	if (since && since < l.from)
+		l.from = since;
 	if (o->st->last_tick)
 		o->st->env.sink->loss(o->st->env.sink->ctx, &l);
 }

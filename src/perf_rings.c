@@ -20,6 +20,7 @@
 
 #include "clock.h"
 #include "perf_access.h"
+#include "perf_alive.h"
 #include "perf_rings.h"
 
 struct cpu_event {
@@ -34,6 +35,7 @@ struct cpu_ring {
 	struct perf_evlist *evlist;
 	struct perf_evsel *owner; /* the dummy; belongs to evlist */
 	struct ring ring;
+	struct perf_alive alive;
 	struct cpu_event event[RING_EVENTS];
 };
 
@@ -170,6 +172,7 @@ static int evlist_open(const struct perf_rings *r, struct cpu_ring *c)
 
 	a.type = PERF_TYPE_SOFTWARE;
 	a.config = PERF_COUNT_SW_DUMMY;
+	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED; /* perf_alive.h */
 	c->evlist = perf_evlist__new();
 	c->owner = perf_evsel__new(&a);
 	if (!threads || !c->evlist || !c->owner) {
@@ -400,13 +403,30 @@ static int add_cpu(struct perf_rings *r, int cpu, int64_t now)
 	return rc;
 }
 
+static bool attached(struct cpu_ring *c, int64_t now)
+{
+	return perf_alive(&c->alive, ring_head(&c->ring), perf_access_fd(c->owner), now);
+}
+
+/* When the ring that a CPU had before its present one was alive; 0: it had none. */
+static int64_t last_alive(const struct perf_rings *r, int cpu)
+{
+	int64_t t = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->cpu[i]->cpu == cpu && r->cpu[i]->gone && r->cpu[i]->alive.last > t)
+			t = r->cpu[i]->alive.last;
+	return t;
+}
+
 int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t now,
-			void (*opened)(void *ctx, int cpu), void *ctx)
+			void (*opened)(void *ctx, int cpu, int64_t since), void *ctx)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < r->n; i++)
-		if (!r->cpu[i]->gone && !listed(cpu, n, r->cpu[i]->cpu))
+		if (!r->cpu[i]->gone &&
+		    (!listed(cpu, n, r->cpu[i]->cpu) || !attached(r->cpu[i], now)))
 			r->cpu[i]->gone = now;
 	for (size_t i = 0; i < n; i++) {
 		int rc;
@@ -419,7 +439,7 @@ int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t 
 		if (rc && !err)
 			err = rc;
 		if (!rc && opened)
-			opened(ctx, cpu[i]);
+			opened(ctx, cpu[i], last_alive(r, cpu[i]));
 	}
 	return err;
 }

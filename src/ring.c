@@ -44,7 +44,7 @@ void ring_init(struct ring *r, void *base, size_t page_size, size_t size, uint16
 }
 
 /* Pairs with the kernel's barrier before it moves the head: data are read after it. */
-static uint64_t read_head(const struct ring *r)
+uint64_t ring_head(const struct ring *r)
 {
 	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 }
@@ -55,7 +55,7 @@ static uint64_t read_head(const struct ring *r)
  */
 static void write_tail(struct ring *r)
 {
-	if (read_head(r) - r->page->data_tail + FULL_SLACK > r->size)
+	if (ring_head(r) - r->page->data_tail + FULL_SLACK > r->size)
 		r->was_full = true;
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 }
@@ -203,7 +203,7 @@ static void fill_heap(struct ring_merge *m, struct ring *const *rings, size_t n)
 
 		if (!r)
 			continue;
-		r->head = read_head(r);
+		r->head = ring_head(r);
 		if (r->head - r->tail > r->size) { /* no ring of ours can hold that much */
 			r->broken++;
 			r->tail = r->head;

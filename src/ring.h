@@ -33,6 +33,8 @@ struct ring {
 void ring_init(struct ring *r, void *base, size_t page_size, size_t size, uint16_t cpu,
 	       int64_t now);
 
+uint64_t ring_head(const struct ring *r); /* how far the kernel has written */
+
 struct ring_record {
 	const struct perf_event_header *h; /* whole, h->size bytes; valid during the call */
 	int64_t time;

@@ -306,8 +306,9 @@ static void count_records(void *ctx, const struct ring_record *rec, size_t n)
 			count[rec[i].ring->cpu]++;
 }
 
-static void came(void *ctx, int cpu)
+static void came(void *ctx, int cpu, int64_t since)
 {
+	(void)since;
 	*(unsigned *)ctx |= 1u << cpu;
 }
 

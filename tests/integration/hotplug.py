@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, debugfs, perf-events, cpus2
+# limit: 60
+"""A CPU that goes and comes back: the events on it count again, also when kvmtop never saw it away."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+CPU = n.CPUS[-1]
+ONLINE = f"/sys/devices/system/cpu/cpu{CPU}/online"
+
+
+def switch(on):
+    with open(ONLINE, "w", encoding="ascii") as f:
+        f.write("1" if on else "0")
+
+
+def away_for(intervals, name):
+    g = n.Guest("-l", "inf", "-r", 1000, "-p", CPU, "out:100").go()
+    top = n.Kvmtop("--event", "ioport", delay=0.5)
+
+    def counts(r):
+        vm = n.vm_of(r, g.pid)
+        return vm is not None and vm["exits_per_s"] is not None and vm["exits_per_s"] > 300
+
+    n.ok(top.until(counts, 10, f"{name}: before"), f"{name}: exits are counted before")
+    try:
+        switch(False)
+        top.skip(intervals)
+    finally:
+        switch(True)
+    os.sched_setaffinity(g.tid(0), {CPU})  # the kernel widened it when the CPU went
+    top.settle().skip(2)
+    n.ok(top.until(counts, 15, f"{name}: after"), f"{name}: and after")
+    top.skip(2)
+    n.ok(counts(top.next()), f"{name}: and from then on")
+    bad = [x for r in top.end() for x in n.finite(r)]
+    n.same((top.status, bad), (0, []), f"{name}: every figure is possible")
+    g.stop()
+
+
+def main():
+    if not os.access(ONLINE, os.W_OK):
+        n.skip("CPU hotplug", f"{ONLINE} cannot be written")
+        n.done()
+    away_for(3, "a CPU away for three intervals")
+    away_for(0, "a CPU away between two looks")
+    n.done()
+
+
+main()
