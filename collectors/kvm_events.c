@@ -49,6 +49,7 @@ struct kvm_events {
 	uint64_t exits_before; /* n_exits at the last tick */
 	uint64_t n_exits, n_all; /* decoded so far */
 	uint64_t undecoded;
+	int64_t watermark; /* of the tick */
 	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
 	struct sample batch[BATCH];
 	size_t filled;
@@ -384,12 +385,22 @@ static void say_lost(void *ctx, unsigned slot, uint64_t n)
 	st->env.sink->loss_count(st->env.sink->ctx, &c);
 }
 
+/* What was begun before it and is open now has perhaps ended long ago. */
+static void untold_loss(void *ctx, uint16_t cpu, int64_t from)
+{
+	struct kvm_events *st = ctx;
+	struct loss l = {.cpu = cpu, .from = from, .to = st->watermark};
+
+	if (from < l.to)
+		st->env.sink->loss(st->env.sink->ctx, &l);
+}
+
 /* Each lost event once: by the kernel's counters where it has them, else by the records. */
 static void count_losses(struct kvm_events *st)
 {
 	struct loss_count c = {.type = -1, .n = st->lost_untyped};
 
-	perf_rings_losses(st->rings, say_lost, st);
+	perf_rings_losses(st->rings, say_lost, untold_loss, st);
 	if (!perf_rings_has_lost(st->rings) && c.n)
 		st->env.sink->loss_count(st->env.sink->ctx, &c);
 	st->lost_untyped = 0;
@@ -445,6 +456,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 		return 0;
 	}
 	rc = drain(st, now, watermark);
+	st->watermark = watermark;
 	count_losses(st);
 	look_for_exits(st);
 	again = now >= st->retry_at;

@@ -153,6 +153,26 @@ static void spill_to_vm(void *ctx, const struct ex_cell *c)
 		ex_acc_add(&to->now, &c->now);
 }
 
+/*
+ * What is open in `from` is newer. What is open in `to` still is, unless `from` saw another exit
+ * since: a vCPU that changes threads in an exit has events without its number before the entry
+ * tells whose they are.
+ */
+static void take_open(struct ex_vcpu *to, const struct ex_vcpu *from)
+{
+	if (from->pair[KIND_VMEXIT].begin > to->last) {
+		to->open = 0;
+		to->read_timed = from->read_timed;
+	}
+	for (unsigned k = 0; k < KIND_HALT; k++) {
+		if (from->open & KIND_BIT(k))
+			to->pair[k] = from->pair[k];
+		to->pair[k].cell = to->pair[k].vm_cell = NULL;
+	}
+	to->open |= from->open;
+	to->last = from->last;
+}
+
 /* What `from` collected belongs to `to`; open pairs find their new cells when they end. */
 static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 {
@@ -165,14 +185,8 @@ static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 	to->dropped += from->dropped;
 	to->touched |= from->touched;
 	to->torn |= from->torn;
-	if (from->last > to->last) {
-		to->last = from->last;
-		to->open = from->open;
-		to->read_timed = from->read_timed;
-		memcpy(to->pair, from->pair, sizeof(to->pair));
-		for (unsigned k = 0; k < KIND_HALT; k++)
-			to->pair[k].cell = to->pair[k].vm_cell = NULL;
-	}
+	if (from->last > to->last)
+		take_open(to, from);
 	from->exit_ns = from->dropped = 0;
 	from->touched = from->torn = false;
 	from->open = 0;

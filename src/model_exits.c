@@ -431,6 +431,15 @@ static bool vcpu_ended(const struct inv_vcpu *v)
 	return v->flags & INV_GONE || thread_ended(v->thread);
 }
 
+/* It is in an exit whose end nobody knows: its thread ended, or the entry may have been lost. */
+static bool cut_off(const struct commit *c, const struct ex_vcpu *v, bool ended)
+{
+	const struct ex_open *e = &v->pair[KIND_VMEXIT];
+
+	return v->open & KIND_BIT(KIND_VMEXIT) && !e->idle &&
+	       (ended || exits_torn(&c->m->ex, e->begin, c->s->time));
+}
+
 static uint64_t vcpu_exit_ns(const struct commit *c, const struct ex_vcpu *v, bool ended)
 {
 	return v->exit_ns + (ended ? 0 : exits_open_ns(&c->m->ex, v, c->s->time));
@@ -444,7 +453,8 @@ void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_v
 	if (v->ex.touched)
 		exits_fold(&c->m->ex, &vcpu_state(iv)->ex);
 	fill_picture(c, &v->ex.set, &v->ex.hist, &row->ex);
-	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex, vcpu_ended(iv)), 1, v->ex.torn);
+	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex, vcpu_ended(iv)), 1,
+			       v->ex.torn || cut_off(c, &v->ex, vcpu_ended(iv)));
 	row->ex.lost = v->ex.dropped;
 	if (!vcpu_ended(iv))
 		put_open(c, &v->ex, &row->ex);
@@ -464,7 +474,7 @@ static void add_vcpu(const struct commit *c, const struct ex_vcpu *v, bool ended
 
 	sum->ns += vcpu_exit_ns(c, v, ended);
 	sum->lost += v->dropped;
-	sum->torn |= v->torn;
+	sum->torn |= v->torn || cut_off(c, v, ended);
 	hist_merge(&sum->hist, &v->hist);
 	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || e->idle || ended)
 		return;
@@ -487,7 +497,8 @@ void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *r
 
 		if (!th || !th->ex.own)
 			continue;
-		n += th->ex.own == th->ex.v; /* a vCPU that is not known yet */
+		/* A vCPU that is not known yet; not a thread that a known one left. */
+		n += th->ex.own == th->ex.v && (th->ex.own->touched || th->ex.own->open);
 		add_vcpu(c, th->ex.own, thread_ended(t), &sum);
 	}
 	fill_picture(c, &state->ex.set, &sum.hist, &row->ex);
@@ -584,6 +595,8 @@ static void next_vm(struct model *m, struct inv_vm *vm)
 		if (!v)
 			continue;
 		exits_next_vcpu(&v->ex);
+		if (!vm->vcpu[i]->thread)
+			v->ex.open = 0; /* it ended an interval ago */
 		set_detail(&v->ex, detail);
 	}
 	for (struct inv_thread *t = vm->threads; t; t = t->next) {

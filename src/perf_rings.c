@@ -491,9 +491,11 @@ int perf_rings_drain(struct perf_rings *r, int64_t watermark, ring_batch_fn fn, 
 	return rc;
 }
 
-static void read_lost(struct cpu_ring *c, uint64_t *sum)
+/* True when it lost some since it was asked last. */
+static bool read_lost(struct cpu_ring *c, uint64_t *sum)
 {
-	c->ring.was_full = false;
+	bool any = false;
+
 	for (unsigned s = 0; s < RING_EVENTS; s++) {
 		struct perf_counts_values v = {0};
 		struct cpu_event *e = &c->event[s];
@@ -502,19 +504,28 @@ static void read_lost(struct cpu_ring *c, uint64_t *sum)
 			continue;
 		sum[s] += v.lost - e->lost;
 		e->lost = v.lost;
+		any = true;
 	}
+	return any;
 }
 
 void perf_rings_losses(struct perf_rings *r, void (*fn)(void *ctx, unsigned slot, uint64_t n),
-		       void *ctx)
+		       void (*untold)(void *ctx, uint16_t cpu, int64_t from), void *ctx)
 {
 	uint64_t sum[RING_EVENTS];
 
 	memcpy(sum, r->unread, sizeof(sum));
 	memset(r->unread, 0, sizeof(r->unread));
-	for (size_t i = 0; !r->no_lost && i < r->n; i++)
-		if (r->cpu[i]->ring.was_full)
-			read_lost(r->cpu[i], sum);
+	for (size_t i = 0; i < r->n; i++) {
+		struct ring *ring = &r->cpu[i]->ring;
+		bool drained = ring->tail == ring->head;
+
+		if (!ring->was_full)
+			continue;
+		ring->was_full = false;
+		if ((r->no_lost || read_lost(r->cpu[i], sum)) && drained)
+			untold(ctx, ring->cpu, ring->last_time);
+	}
 	for (unsigned s = 0; s < RING_EVENTS; s++)
 		if (sum[s])
 			fn(ctx, s, sum[s]);

@@ -59,9 +59,11 @@ bool perf_rings_is_open(const struct perf_rings *r, unsigned slot);
 int perf_rings_drain(struct perf_rings *r, int64_t watermark, ring_batch_fn fn, void *ctx);
 /*
  * Says for each slot how many events were lost since the last call, where the kernel
- * counts them for each event. Reads only the counters of rings that were full.
+ * counts them for each event. Reads only the counters of rings that were full. A ring's LOST
+ * record comes with the next event that has room: until then `untold` says that after `from`,
+ * the time of its newest record, events may be missing.
  */
 void perf_rings_losses(struct perf_rings *r, void (*fn)(void *ctx, unsigned slot, uint64_t n),
-		       void *ctx);
+		       void (*untold)(void *ctx, uint16_t cpu, int64_t from), void *ctx);
 
 #endif

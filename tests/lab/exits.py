@@ -205,6 +205,31 @@ def held_open():
     n.ok(all(v["exit_pct"] is None or v["exit_pct"] <= 100 for v in rows), "and %EXIT never passes 100")
 
 
+def thread_changes():
+    """A vCPU that two threads take from each other, in the middle of exits."""
+    g = n.Guest("-s", "hop", "-k", 50, "-t", "", "out:2000 mmior:500 cpuid:300")
+    r = watched([g], delay=0.2)
+    keep("hop", r)
+    got = rows_of(r, g.pid, "vmexit")
+    n.same((got["io"]["count"], got["cpuid"]["count"]), (2001, 300), "a vCPU that changes threads: counts")
+    total = {k: sum(x[k] for x in got.values()) for k in ("count", "timed")}
+    n.ok(total["count"] - total["timed"] in (0, 1), "its exits have their times", total)
+    both = [(vm["exit_pct"], vm["vcpus"][0]["exit_pct"]) for _, vm in inner(r, g.pid)]
+    n.ok(both and all(abs(a - b) < 0.1 for a, b in both), "%EXIT of the VM is that of its only vCPU", both)
+
+
+def losses():
+    """Rings too small: an exit whose entry was lost is not open, and no pair spans a loss."""
+    g = n.Guest("-m", "user", "out:15000 cpuid:5000")
+    top = n.Kvmtop("--event", "all", "--max-overhead", "0", env={"KVMTOP_TEST_SMALL_RING": "1"}, delay=0.5).skip(2)
+    g.go().wait(120)
+    r = top.settle().end()
+    keep("losses", r)
+    n.ok(n.lost(r) > 0, "events are lost")
+    wrong = [vm["open_ns"] for x in r for vm in n.vms_of(x, g.pid) if (vm["open_ns"] or 0) > 3e8]
+    n.same(wrong, [], "no exit is shown as open whose entry was lost")
+
+
 def thread_ends():
     """A vCPU whose thread ended while the VM lives: nobody is in its last exit any more."""
     g = n.Guest("-c", 2, "-m", "user", "out:50 hold:700 out:50", "spin:inf")
@@ -288,7 +313,8 @@ def screen():
 
 
 def main():
-    parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, held_open, thread_ends, beside_perf, screen)}
+    parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, held_open, thread_changes,
+                                    losses, thread_ends, beside_perf, screen)}
     for name in sys.argv[1:] or parts:
         start = time.monotonic()
         parts[name]()

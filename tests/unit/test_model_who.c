@@ -63,6 +63,30 @@ static void a_vcpu_changes_threads(void **state)
 	fixture_free(&f);
 }
 
+/* The other thread has events without a vCPU's number before its entry tells whose they are. */
+static void a_vcpu_changes_threads_in_a_read(void **state)
+{
+	struct fixture f = watched();
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	commit_drop(&f, 1 * SEC);
+	ev_exit(&f, 1 * SEC + 100 * MS, 101, 0, MSR);
+	inventory_add_thread(f.inv, inventory_first(f.inv), 100, 103, 1, ROLE_VMM);
+	ev(&f, 1 * SEC + 200 * MS, 103, EV_MMIO, 0xd0000, DIR_READ);
+	ev_entry(&f, 1 * SEC + 600 * MS, 103, 0);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(s->nvcpus, 1);
+	assert_int_equal(find_row(s, "web01", 0, KIND_VMEXIT, "msr")->now.time_ns, 500 * MS);
+	assert_int_equal(find_row(s, "web01", 0, KIND_MMIO, "0xd0000:R")->now.count, 1);
+	assert_true(s->vcpus[0].ex.pct.v > 49.9 && s->vcpus[0].ex.pct.v < 50.1);
+	/* The thread that it left is no second vCPU. */
+	assert_true(s->vms[0].ex.pct.v > 49.9 && s->vms[0].ex.pct.v < 50.1);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void one_thread_runs_two_vcpus(void **state)
 {
 	struct fixture f = watched();
@@ -413,6 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_vcpu_changes_threads),
+		cmocka_unit_test(a_vcpu_changes_threads_in_a_read),
 		cmocka_unit_test(one_thread_runs_two_vcpus),
 		cmocka_unit_test(two_vms_in_one_process),
 		cmocka_unit_test(the_event_knows_better),
