@@ -15,7 +15,7 @@ from glob import glob
 LAYERS = {
     "ring": ("src/ring src/perf_rings src/perfdata src/tracetext", "base"),
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
-             "src/inventory src/kvm_* src/symbolic src/perf_access src/procfs src/cgroup "
+             "src/inventory src/kvm_* src/symbolic src/perf_access src/perf_alive src/procfs src/cgroup "
              "src/hoststat src/utf8 src/snapshot src/demand src/filter src/version src/out", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/use src/findings src/when "
