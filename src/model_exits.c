@@ -122,7 +122,7 @@ static struct value share(uint64_t part, uint64_t whole)
 static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_acc *whole,
 		       const struct hist *h, double seconds)
 {
-	uint64_t p[3] = {0}, n = h ? hist_count(h) : 0;
+	uint64_t p[3] = {0}, n = hist_count(h);
 
 	t->count = a->count;
 	t->timed = a->timed;
