@@ -24,7 +24,8 @@ class Terminal:
         # Two windows: the server lives on when the program in the first one ends.
         self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", cols, "-y", rows, "sleep 600")
         self.tmux("set", "-g", "remain-on-exit", "on")
-        self.tmux("new-window", "-t", "t", command)
+        # "t:" and not "t": that may be a window whose name begins with it.
+        self.tmux("new-window", "-t", "t:", command)
         self.resize(cols, rows)
         atexit.register(self.end)
 
@@ -64,7 +65,13 @@ class Terminal:
         return self.tmux("display-message", "-p", "-t", "t:1", "#{pane_dead}").strip() == "0"
 
     def status(self):
-        return self.tmux("display-message", "-p", "-t", "t:1", "#{pane_dead_status}").strip()
+        """The exit status, which tmux may learn a moment after the pane's end."""
+        end = time.monotonic() + 5
+        while True:
+            got = self.tmux("display-message", "-p", "-t", "t:1", "#{pane_dead_status}").strip()
+            if got or time.monotonic() > end:
+                return got
+            time.sleep(0.05)
 
     def pid(self):
         return int(self.tmux("display-message", "-p", "-t", "t:1", "#{pane_pid}"))

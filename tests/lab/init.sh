@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
 # The lab's first process (tests/lab/run.sh makes its initramfs): modules, file systems, the script,
 # off. busybox alone; a process is expensive under emulation.
 /bin/busybox --install -s /bin
