@@ -19,7 +19,8 @@
 #include "procfs.h"
 #include "sysroot.h"
 
-#define LOOKUP_TICKS 10 /* a thread may be moved to another group: looked at that often */
+#define LOOKUP_TICKS 10 /* a thread that is new may be moved to another group: a VMM does so */
+#define LOOKUP_OLD 40 /* later that is a person's doing, and each look costs an open */
 #define GROUPS_A_TICK 64 /* so many groups' limits are looked at every tick; of more in turn */
 #define BUCKETS 1024 /* 16,000 vCPUs in a group each: 17 a bucket */
 
@@ -172,9 +173,10 @@ void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_th
 	/* Not counted in the last tick: its group may have been swept meanwhile. */
 	bool fresh = tq->tick + 1 != q->tick;
 
-	if (fresh || ++tq->age > LOOKUP_TICKS) {
+	if (fresh || ++tq->age > (tq->settled ? LOOKUP_OLD : LOOKUP_TICKS)) {
 		tq->group = lookup(q, t);
 		tq->age = fresh ? (unsigned)t->tid % LOOKUP_TICKS : 1; /* not all in one tick */
+		tq->settled = !fresh;
 	}
 	tq->tick = q->tick;
 	for (struct group *g = tq->group; g; g = g->parent) {

@@ -18,6 +18,7 @@ struct group;
 struct thread_quota {
 	struct group *group; /* its own; ->parent up to the machine's scope */
 	uint64_t throttled_ns; /* what held it back, summed by us: grows only */
+	bool settled; /* it was looked up a second time, and is now seldom */
 	unsigned age; /* ticks since its group was looked up */
 	unsigned tick; /* in which it was counted last */
 };

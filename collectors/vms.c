@@ -24,6 +24,7 @@
 #define PAUSE_NS (4 * NS_PER_MS) /* between slices: events are to be read too */
 #define OPEN_NS (40 * NS_PER_MS) /* a small host is all there at the first frame */
 #define WAIT_SCANS 100 /* a vCPU that was made and never runs is not asked for ever */
+#define VCPUS_EVERY 4 /* periodic looks, after as many */
 #define BUF_SIZE (128 * 1024)
 
 static void free_note(void *ctx, struct inv_vm *vm)
@@ -214,15 +215,18 @@ static void end_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t watermark
 static void refresh_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t watermark)
 {
 	bool periodic = (s->tick + m->phase) % VMS_RESCAN_TICKS == 0;
+	/* Which thread runs which vCPU changes without a trace, but hardly ever: a file each. */
+	bool vcpus = (s->tick + m->phase) % (VCPUS_EVERY * VMS_RESCAN_TICKS) == 0;
 	long n = m->died ? 0 : vms_nthreads(s, m);
 
 	if (!n)
 		end_vmm(s, m, now, watermark);
 	else if (m->dirty || lost_its_vm(s, m))
 		vms_scan(s, m, LOOK_ALL);
-	else if (periodic || (m->waiting && m->scans < WAIT_SCANS))
+	else if (vcpus || (periodic && m->scans < VCPUS_EVERY) ||
+		 (m->waiting && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_VCPUS);
-	else if (n != m->nthreads || m->young || (m->unnamed && m->scans < WAIT_SCANS))
+	else if (periodic || n != m->nthreads || m->young || (m->unnamed && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_THREADS);
 }
 
