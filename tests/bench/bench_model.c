@@ -201,6 +201,6 @@ int main(int argc, char **argv)
 	row("  of it one snapshot", large.snapshot_mib, "MiB", 0);
 	row("  with rows of every vCPU, 2 snapshots",
 	    recorded.model_mib + 2 * recorded.snapshot_mib, "MiB", 256);
-	row("commit, 16,000 vCPUs x 8 keys", large.commit_ms, "ms", 100);
+	row("commit, 16,000 vCPUs x 8 keys", large.commit_ms, "ms", 50);
 	return 0;
 }
