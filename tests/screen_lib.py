@@ -64,15 +64,6 @@ class Terminal:
     def alive(self):
         return self.tmux("display-message", "-p", "-t", "t:1", "#{pane_dead}").strip() == "0"
 
-    def status(self):
-        """The exit status, which tmux may learn a moment after the pane's end."""
-        end = time.monotonic() + 5
-        while True:
-            got = self.tmux("display-message", "-p", "-t", "t:1", "#{pane_dead_status}").strip()
-            if got or time.monotonic() > end:
-                return got
-            time.sleep(0.05)
-
     def pid(self):
         return int(self.tmux("display-message", "-p", "-t", "t:1", "#{pane_pid}"))
 
