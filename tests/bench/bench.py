@@ -192,6 +192,7 @@ def threads():
             vm.kill()
         for vm in vms:
             vm.wait()
+            vm.stdout.close()  # or the sleepers of the next part would have them all open
     cheaper = min(theirs, key=lambda p: sum(theirs[p]))
     dearer = max(theirs, key=lambda p: sum(theirs[p]))
     return [Row(f"screen, {len(vms)} real VMs, {nthreads} threads, CPU a tick", "ms", cpu, cheaper, theirs[cheaper],
