@@ -8,6 +8,23 @@
 
 #include "pane.h"
 
+/* The columns of figures, the same in both panes so that an eye need not search anew. */
+/* clang-format off */
+#define EXIT_FIGURE_COLUMNS                                                    \
+	{.field = "count", .width = 8, .gap = 1},                              \
+	{.field = "count_per_s", .width = 7, .gap = 1, .drop = 3},             \
+	{.field = "count_pct", .width = 6, .gap = 1, .drop = 4},               \
+	{.field = "time_pct", .width = 6, .gap = 1},                           \
+	{.field = "avg_ns", .width = 7, .gap = 1, .drop = 6},                  \
+	{.field = "stderr_pct", .width = 5, .gap = 1, .from = 88, .drop = 2},  \
+	{.field = "min_ns", .width = 7, .gap = 1, .from = 100, .drop = 1},     \
+	{.field = "p50_ns", .width = 7, .gap = 1, .drop = 5},                  \
+	{.field = "p99_ns", .width = 7, .gap = 1, .drop = 7},                  \
+	{.field = "p999_ns", .width = 7, .gap = 1, .from = 110, .drop = 1},    \
+	{.field = "max_ns", .width = 7, .gap = 1, .from = 88, .drop = 1},      \
+	{.field = "timed", .width = 8, .gap = 1, .from = 118, .drop = 1}
+/* clang-format on */
+
 const char *exit_kind_name(enum kvm_kind kind); /* "vmexit", "ioport" … as --event takes them */
 /* Adds the rows of this kind of what is selected. */
 void exit_rows_add(const struct pane_ctx *c, enum kvm_kind kind, struct row_list *out);

@@ -5,18 +5,7 @@
 static const struct column cols[] = {
 	{.field = "key", .width = 22, .grow = true},
 	{.field = "note", .width = 14, .gap = 1, .from = 100, .drop = 1},
-	{.field = "count", .width = 8, .gap = 1},
-	{.field = "count_per_s", .width = 7, .gap = 1, .drop = 3},
-	{.field = "count_pct", .width = 6, .gap = 1, .drop = 4},
-	{.field = "time_pct", .width = 6, .gap = 1},
-	{.field = "avg_ns", .width = 7, .gap = 1, .drop = 6},
-	{.field = "stderr_pct", .width = 5, .gap = 1, .from = 88, .drop = 2},
-	{.field = "min_ns", .width = 7, .gap = 1, .from = 100, .drop = 1},
-	{.field = "p50_ns", .width = 7, .gap = 1, .drop = 5},
-	{.field = "p99_ns", .width = 7, .gap = 1, .drop = 7},
-	{.field = "p999_ns", .width = 7, .gap = 1, .from = 110, .drop = 1},
-	{.field = "max_ns", .width = 7, .gap = 1, .from = 88, .drop = 1},
-	{.field = "timed", .width = 8, .gap = 1, .from = 118, .drop = 1},
+	EXIT_FIGURE_COLUMNS,
 };
 
 static const struct table_def def = {
