@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Symbol tables and address spaces made of them: lookup, references (symbols.h, symtab.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symtab_layout.h"
+
+struct symmap {
+	_Atomic unsigned refs;
+	size_t n;
+	struct symmap_part part[]; /* by lo, not overlapping */
+};
+
+/* --- tables --- */
+
+static size_t padded(size_t n)
+{
+	return (n + SYMTAB_NODE - 1) / SYMTAB_NODE * SYMTAB_NODE;
+}
+
+struct symtab *symtab_alloc(uint32_t n, size_t names_len)
+{
+	size_t size[SYMTAB_LEVELS], nlevels = 0, total = 0, bytes;
+	struct symtab *t;
+	char *p;
+
+	for (size_t k = n; k; k = k > SYMTAB_NODE ? padded(k) / SYMTAB_NODE : 0) {
+		size[nlevels] = padded(k);
+		total += size[nlevels++];
+	}
+	/* The offsets first: they must begin on a cache line. */
+	bytes = total * sizeof(uint32_t) + n * sizeof(struct symtab_entry) + names_len;
+	bytes = (sizeof(*t) + 63) / 64 * 64 + (bytes + 63) / 64 * 64;
+	t = aligned_alloc(64, bytes);
+	if (!t)
+		return NULL;
+	memset(t, 0, bytes);
+	p = (char *)t + (sizeof(*t) + 63) / 64 * 64;
+	for (size_t l = 0; l < nlevels; l++) {
+		t->level[l] = (uint32_t *)(void *)p;
+		memset(p, 0xff, size[l] * sizeof(uint32_t)); /* SYMTAB_PAD */
+		p += size[l] * sizeof(uint32_t);
+	}
+	t->entry = (struct symtab_entry *)(void *)p;
+	t->names = p + n * sizeof(struct symtab_entry);
+	t->module = t->names;
+	t->names_len = names_len;
+	t->nlevels = (uint32_t)nlevels;
+	t->n = n;
+	t->bytes = bytes;
+	atomic_store(&t->refs, 1);
+	return t;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *data, size_t len)
+{
+	const char *p = data;
+	uint64_t v;
+
+	for (; len >= sizeof(v); len -= sizeof(v), p += sizeof(v)) {
+		memcpy(&v, p, sizeof(v));
+		h = mix(h, v);
+	}
+	v = 0;
+	memcpy(&v, p, len);
+	return mix(h, v ^ (uint64_t)len << 56);
+}
+
+void symtab_seal(struct symtab *t)
+{
+	for (uint32_t l = 1; l < t->nlevels; l++)
+		for (size_t i = 0; t->level[l - 1] + i * SYMTAB_NODE < t->level[l]; i++)
+			t->level[l][i] = t->level[l - 1][i * SYMTAB_NODE];
+	t->hash = hash_bytes(t->n, t->level[0], t->n * sizeof(uint32_t));
+	t->hash = hash_bytes(t->hash, t->names, t->names_len);
+}
+
+struct symtab *symtab_ref(struct symtab *t)
+{
+	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	return t;
+}
+
+void symtab_unref(struct symtab *t)
+{
+	if (t && atomic_fetch_sub(&t->refs, 1) == 1)
+		free(t);
+}
+
+uint32_t symtab_id(const struct symtab *t)
+{
+	return t->id;
+}
+
+void symtab_set_id(struct symtab *t, uint32_t id)
+{
+	t->id = id;
+}
+
+bool symtab_unused(const struct symtab *t)
+{
+	return atomic_load(&t->refs) == 1;
+}
+
+const char *symtab_module(const struct symtab *t)
+{
+	return t->module;
+}
+
+size_t symtab_count(const struct symtab *t)
+{
+	return t->n;
+}
+
+size_t symtab_bytes(const struct symtab *t)
+{
+	return t->bytes;
+}
+
+uint64_t symtab_hash(const struct symtab *t)
+{
+	return t->hash;
+}
+
+bool symtab_equal(const struct symtab *a, const struct symtab *b)
+{
+	return a->hash == b->hash && a->n == b->n && a->names_len == b->names_len &&
+	       (!a->n || memcmp(a->level[0], b->level[0], a->n * sizeof(uint32_t)) == 0) &&
+	       (!a->n || memcmp(a->entry, b->entry, a->n * sizeof(*a->entry)) == 0) &&
+	       memcmp(a->names, b->names, a->names_len) == 0;
+}
+
+static void symbol_at(const struct symtab *t, uint32_t i, uint64_t bias, struct symbol *out)
+{
+	*out = (struct symbol){.name = t->names + t->entry[i].name,
+			       .module = t->module,
+			       .start = t->level[0][i] + bias,
+			       .size = t->entry[i].size,
+			       .table = t->id,
+			       .index = i};
+}
+
+bool symtab_symbol(const struct symtab *t, uint32_t index, struct symbol *out)
+{
+	if (index >= t->n)
+		return false;
+	symbol_at(t, index, 0, out);
+	return true;
+}
+
+/* The last symbol at or below; false when all are above. Branch-free inside a node. */
+static bool find_below(const struct symtab *t, uint32_t rel, uint32_t *index)
+{
+	size_t pos = 0;
+
+	for (uint32_t l = t->nlevels; l--;) {
+		const uint32_t *key = t->level[l] + pos * SYMTAB_NODE;
+		unsigned below = 0;
+
+		for (unsigned i = 0; i < SYMTAB_NODE; i++)
+			below += key[i] <= rel;
+		if (!below)
+			return false;
+		pos = pos * SYMTAB_NODE + below - 1;
+	}
+	*index = (uint32_t)pos;
+	return t->nlevels;
+}
+
+/* --- maps --- */
+
+static int by_lo(const void *a, const void *b)
+{
+	const struct symmap_part *p = a, *q = b;
+
+	return p->lo < q->lo ? -1 : p->lo > q->lo;
+}
+
+struct symmap *symmap_new(const struct symmap_part *part, size_t n)
+{
+	struct symmap *m = malloc(sizeof(*m) + n * sizeof(*part));
+	size_t kept = 0;
+
+	if (!m)
+		return NULL;
+	atomic_init(&m->refs, 1);
+	if (n)
+		memcpy(m->part, part, n * sizeof(*part));
+	qsort(m->part, n, sizeof(*part), by_lo);
+	for (size_t i = 0; i < n; i++) {
+		struct symmap_part p = m->part[i];
+
+		if (kept && p.lo < m->part[kept - 1].hi)
+			p.lo = m->part[kept - 1].hi;
+		if (p.lo >= p.hi)
+			continue;
+		symtab_ref(p.tab);
+		m->part[kept++] = p;
+	}
+	m->n = kept;
+	return m;
+}
+
+struct symmap *symmap_ref(struct symmap *m)
+{
+	atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+	return m;
+}
+
+void symmap_unref(struct symmap *m)
+{
+	if (!m || atomic_fetch_sub(&m->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < m->n; i++)
+		symtab_unref(m->part[i].tab);
+	free(m);
+}
+
+size_t symmap_parts(const struct symmap *m, const struct symmap_part **out)
+{
+	*out = m->part;
+	return m->n;
+}
+
+static const struct symmap_part *part_of(const struct symmap *m, uint64_t addr)
+{
+	size_t lo = 0, n = m->n;
+
+	while (n > 1) {
+		size_t half = n / 2;
+
+		lo = m->part[lo + half].lo <= addr ? lo + half : lo;
+		n -= half;
+	}
+	return n && m->part[lo].lo <= addr && addr < m->part[lo].hi ? &m->part[lo] : NULL;
+}
+
+bool symmap_lookup(const struct symmap *m, uint64_t addr, struct symbol *out)
+{
+	const struct symmap_part *p = part_of(m, addr);
+	uint64_t rel;
+	uint32_t i;
+
+	*out = (struct symbol){0};
+	if (!p)
+		return false;
+	out->module = p->tab->module;
+	rel = addr - p->bias;
+	if (rel >= SYMTAB_PAD || !find_below(p->tab, (uint32_t)rel, &i))
+		return false;
+	if (rel - p->tab->level[0][i] >= p->tab->entry[i].size)
+		return false;
+	symbol_at(p->tab, i, p->bias, out);
+	return true;
+}
+
+bool symmap_find(const struct symmap *m, const char *name, struct symbol *out)
+{
+	for (size_t k = 0; k < m->n; k++) {
+		const struct symmap_part *p = &m->part[k];
+
+		for (uint32_t i = 0; i < p->tab->n; i++) {
+			if (strcmp(p->tab->names + p->tab->entry[i].name, name) != 0)
+				continue;
+			symbol_at(p->tab, i, p->bias, out);
+			/* A part may show less than its table has. */
+			if (out->start >= p->lo && out->start < p->hi)
+				return true;
+		}
+	}
+	*out = (struct symbol){0};
+	return false;
+}
+
+double symmap_share(const struct symmap *m, const uint64_t *addr, size_t n)
+{
+	struct symbol s;
+	size_t hits = 0;
+
+	for (size_t i = 0; i < n; i++)
+		hits += symmap_lookup(m, addr[i], &s);
+	return n ? (double)hits / (double)n : NAN;
+}
+
+size_t symmap_count(const struct symmap *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		n += m->part[i].tab->n;
+	return n;
+}
+
+size_t symmap_bytes(const struct symmap *m)
+{
+	size_t n = sizeof(*m) + m->n * sizeof(m->part[0]);
+
+	for (size_t i = 0; i < m->n; i++)
+		n += m->part[i].tab->bytes;
+	return n;
+}
