@@ -53,9 +53,24 @@ static struct candidates collect(const struct vms *s, const struct inv_vm *vm, b
 	return l;
 }
 
+/* One that was unplugged stands in the list until the next sweep, and gets no thread. */
+static bool is_living(const struct inv_vcpu *v)
+{
+	return !(v->flags & INV_GONE);
+}
+
 static bool is_open(const struct inv_vcpu *v)
 {
-	return !v->thread || v->thread->flags & INV_GONE;
+	return is_living(v) && (!v->thread || v->thread->flags & INV_GONE);
+}
+
+static size_t nliving(const struct inv_vm *vm)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < vm->nvcpu; i++)
+		n += is_living(vm->vcpu[i]);
+	return n;
 }
 
 /*
@@ -64,11 +79,17 @@ static bool is_open(const struct inv_vcpu *v)
  */
 static void match_names(struct vms *s, struct inv_vm *vm, const struct candidates *l)
 {
-	for (size_t i = 0; i < vm->nvcpu; i++) {
-		struct inv_vcpu *v = vm->vcpu[i];
-		struct inv_thread *t = l->n == vm->nvcpu ? l->c[i].t : NULL;
+	bool all = l->n == nliving(vm);
 
-		for (size_t j = 0; l->n != vm->nvcpu && j < l->n && !t; j++)
+	for (size_t i = 0, rank = 0; i < vm->nvcpu; i++) {
+		struct inv_vcpu *v = vm->vcpu[i];
+		struct inv_thread *t = NULL;
+
+		if (!is_living(v))
+			continue;
+		if (all)
+			t = l->c[rank++].t;
+		for (size_t j = 0; !all && j < l->n && !t; j++)
 			if (l->c[j].index == v->kvm_id)
 				t = l->c[j].t;
 		if (t && is_open(v) && !t->nvcpus)
@@ -78,12 +99,17 @@ static void match_names(struct vms *s, struct inv_vm *vm, const struct candidate
 
 static void match_guest_time(struct vms *s, struct inv_vm *vm, const struct candidates *l)
 {
-	if (l->n != vm->nvcpu)
+	if (l->n != nliving(vm))
 		return;
-	for (size_t i = 0; i < l->n; i++) {
-		if (!is_open(vm->vcpu[i]) || l->c[i].t->nvcpus)
+	for (size_t i = 0, rank = 0; i < vm->nvcpu; i++) {
+		struct inv_thread *t;
+
+		if (!is_living(vm->vcpu[i]))
 			continue;
-		inventory_set_thread(s->inv, vm->vcpu[i], l->c[i].t);
+		t = l->c[rank++].t;
+		if (!is_open(vm->vcpu[i]) || t->nvcpus)
+			continue;
+		inventory_set_thread(s->inv, vm->vcpu[i], t);
 		vm->vcpu[i]->flags |= INV_GUESSED;
 	}
 }
@@ -109,7 +135,7 @@ static void set_index(struct vms *s, struct inv_vcpu *v, int index, bool guessed
 bool vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 {
 	struct candidates l;
-	size_t named = 0;
+	size_t named = 0, rank = 0;
 
 	/* With two VMs in a process a thread's name does not say of which it is. */
 	if (m->nvm == 1 && nopen(vm)) {
@@ -127,10 +153,13 @@ bool vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 		const struct inv_thread *t = vm->vcpu[i]->thread;
 		int index = t && t->nvcpus == 1 ? vms_vcpu_index(t->comm) : -1;
 
-		set_index(s, vm->vcpu[i], index < 0 ? (int)i : index, index < 0);
+		if (!is_living(vm->vcpu[i]))
+			continue;
+		set_index(s, vm->vcpu[i], index < 0 ? (int)rank : index, index < 0);
 		named += index >= 0;
+		rank++;
 	}
-	return named && named < vm->nvcpu;
+	return named && named < rank;
 }
 
 /* A number for a thread that has none in its name: the first that no thread holds. */

@@ -29,6 +29,7 @@ struct vm_note {
 	uint32_t stamp; /* of the look that saw it last */
 	int fd; /* its descriptor's number, -1 unknown */
 	nlink_t nlink; /* of its folder: changes with a new vCPU */
+	bool parked; /* has vCPUs whose threads ended: plugged in again they get new ones */
 };
 
 /* A process that holds VMs, or is thought to. */

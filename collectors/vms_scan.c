@@ -468,9 +468,37 @@ static void set_vcpu_thread(struct vms *s, struct vmm *m, struct inv_vcpu *v, pi
 static bool is_settled(const struct vms *s, const struct inv_vm *vm, const struct stat *st)
 {
 	for (size_t i = 0; i < vm->nvcpu; i++)
-		if (!vm->vcpu[i]->thread || vm->vcpu[i]->thread->flags & INV_GONE)
+		if (!(vm->vcpu[i]->flags & INV_GONE) &&
+		    (!vm->vcpu[i]->thread || vm->vcpu[i]->thread->flags & INV_GONE))
 			return false;
+	if (note_of(vm)->parked)
+		return false;
 	return sysroot_is_live(s->root) && note_of(vm)->nlink == st->st_nlink;
+}
+
+/*
+ * KVM cannot take a vCPU out of a VM: QEMU ends its thread and keeps it for the next one that is
+ * plugged in. It is none of the VM's as long as the thread that ran it last is gone.
+ */
+static bool is_parked(const struct vms *s, pid_t tid)
+{
+	int err = tid > 0 && !inventory_thread(s->inv, tid) ? (int)vms_tgid(s, tid) : 0;
+
+	return err == -ENOENT || err == -ESRCH;
+}
+
+static void see_vcpu(struct vms *s, struct vmm *m, struct inv_vm *vm, int id, pid_t tid)
+{
+	bool parked = is_parked(s, tid);
+	struct inv_vcpu *v = parked ? inventory_vcpu(vm, id) : inventory_add_vcpu(s->inv, vm, id);
+
+	if (parked) {
+		note_of(vm)->parked = true;
+		if (v)
+			inventory_vcpu_gone(s->inv, v);
+	} else if (v && tid >= 0) {
+		set_vcpu_thread(s, m, v, tid);
+	}
 }
 
 static void vcpus_of_dir(struct vms *s, struct vmm *m, struct inv_vm *vm, const char *dir, bool all)
@@ -488,15 +516,17 @@ static void vcpus_of_dir(struct vms *s, struct vmm *m, struct inv_vm *vm, const 
 		all = all || !is_settled(s, vm, &st);
 		note_of(vm)->nlink = st.st_nlink;
 	}
+	if (all)
+		note_of(vm)->parked = false;
 	while (all && (e = readdir(d))) {
-		struct inv_vcpu *v;
+		pid_t tid = -1;
 		int id;
 
 		if (procfs_parse_vcpu_dir(e->d_name, &id))
 			continue;
-		v = inventory_add_vcpu(s->inv, vm, id);
-		if (v && sysroot_readf(s->root, buf, sizeof(buf), "%s/%s/pid", path, e->d_name) > 0)
-			set_vcpu_thread(s, m, v, (pid_t)strtol(buf, NULL, 10));
+		if (sysroot_readf(s->root, buf, sizeof(buf), "%s/%s/pid", path, e->d_name) > 0)
+			tid = (pid_t)strtol(buf, NULL, 10);
+		see_vcpu(s, m, vm, id, tid);
 	}
 	closedir(d);
 }

@@ -321,6 +321,39 @@ static void a_vcpu_changes_threads(void **state)
 	assert_int_equal(vm->nvcpu, 1);
 }
 
+/*
+ * As QEMU 7.2 was seen to do: the thread of an unplugged vCPU ends, its descriptor and its folder
+ * stay, and plugged in again it is the same vCPU of KVM's with a new thread.
+ */
+static void a_vcpu_is_unplugged_and_back(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	qemu(h, 970, "plug", 4, true);
+	start(h, NULL);
+	vm = only_vm(h);
+	assert_int_equal(vm->nvcpu, 4);
+	unmake(h, "proc/970/task/973");
+	unmake(h, "proc/973");
+	tick(h);
+	for (int i = 0; i < 12; i++)
+		tick(h);
+	assert_int_equal(inventory_nvcpu(h->inv), 3);
+	assert_int_equal(vm->nvcpu, 3);
+	assert_int_equal(vm->vcpu[2]->kvm_id, 3);
+	assert_int_equal(vm->vcpu[2]->index, 3);
+	assert_int_equal(vm->vcpu[2]->thread->tid, 974);
+	thread_of(h, 970, 980, "CPU 2/KVM", 6001, 0);
+	kvm_vcpu(h, "970-10", 2, 980);
+	for (int i = 0; i < 11; i++)
+		tick(h);
+	assert_int_equal(vm->nvcpu, 4);
+	assert_int_equal(vm->vcpu[2]->kvm_id, 2);
+	assert_int_equal(vm->vcpu[2]->index, 2);
+	assert_int_equal(vm->vcpu[2]->thread->tid, 980);
+}
+
 /* A thread names itself: one that is starved from the start does so after all others. */
 static void a_name_comes_late(void **state)
 {
@@ -720,6 +753,7 @@ int main(void)
 		WITH(a_vm_without_a_folder),
 		WITH(one_thread_two_vcpus),
 		WITH(a_vcpu_changes_threads),
+		WITH(a_vcpu_is_unplugged_and_back),
 		WITH(a_name_comes_late),
 		WITH(vcpus_sort_by_number),
 		WITH(two_vms_of_one_name),
