@@ -251,31 +251,30 @@ static void stop(struct kvm_events *st)
 	st->started = false;
 }
 
-struct opened {
-	struct kvm_events *st;
-	int64_t now;
-};
-
-/* Nobody saw what happened on a CPU between its coming and its ring. */
-static void cpu_came(void *ctx, int cpu, int64_t since)
+/* Nobody saw what happened on a CPU until it got its ring, or while it has none. */
+static void unwatched(void *ctx, int cpu, int64_t since)
 {
-	const struct opened *o = ctx;
-	struct loss l = {.cpu = (uint16_t)cpu, .from = o->st->last_tick, .to = clock_mono_ns()};
+	struct kvm_events *st = ctx;
+	struct loss l = {
+		.cpu = (uint16_t)cpu,
+		.from = st->last_tick,
+		.to = clock_mono_ns(),
+		.unwatched = true,
+	};
 
 	if (since && since < l.from)
 		l.from = since;
-	if (o->st->last_tick)
-		o->st->env.sink->loss(o->st->env.sink->ctx, &l);
+	if (st->last_tick)
+		st->env.sink->loss(st->env.sink->ctx, &l);
 }
 
 static int follow_cpus(struct kvm_events *st, int64_t now)
 {
-	struct opened o = {st, now};
 	int *cpu, n = kvm_online_cpus(st->env.root, &cpu), rc;
 
 	if (n < 0)
 		return n;
-	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, now, cpu_came, &o);
+	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, now, unwatched, st);
 	free(cpu);
 	return rc;
 }
@@ -389,7 +388,12 @@ static void say_lost(void *ctx, unsigned slot, uint64_t n)
 static void untold_loss(void *ctx, uint16_t cpu, int64_t from)
 {
 	struct kvm_events *st = ctx;
-	struct loss l = {.cpu = cpu, .from = from, .to = st->watermark};
+	struct loss l = {
+		.cpu = cpu,
+		.from = from,
+		.to = st->watermark,
+		.uncounted = !perf_rings_has_lost(st->rings),
+	};
 
 	if (from < l.to)
 		st->env.sink->loss(st->env.sink->ctx, &l);

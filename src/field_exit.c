@@ -69,8 +69,11 @@ static struct cell sum_cell(const void *row, double v)
 
 static struct cell exit_count(const struct snapshot *s, const void *row, bool total)
 {
+	const struct tally *t = tally_of(row, total);
+	double n = (double)t->count;
+
 	(void)s;
-	return (struct cell){.v = value_known((double)tally_of(row, total)->count)};
+	return (struct cell){.v = t->low ? value_partial(n, t->low) : value_known(n)};
 }
 
 static struct cell exit_rate(const struct snapshot *s, const void *row, bool total)

@@ -489,10 +489,35 @@ static void look_lost(struct look *l, const char *id)
 		"close panes that open more kinds of events, or run doctor: the rings may be small";
 }
 
+static void look_unwatched(struct look *l, const char *id)
+{
+	const struct snap_host *h = &l->s->host;
+	struct subject subject = {id, 0, -1};
+	double s = (double)h->unwatched_ns / 1e9;
+	struct snap_finding *f;
+
+	if (!h->unwatched)
+		return;
+	f = add(l, &subject, 2, s, 0);
+	if (!f)
+		return;
+	if (h->unwatched == 1)
+		f->text = snapshot_printf(l->s,
+					  "CPU %d was not watched for up to %.1f s: events "
+					  "there are missing",
+					  h->unwatched_cpu, s);
+	else
+		f->text = snapshot_printf(l->s,
+					  "CPU %d and %u more were not watched for up to %.1f s: "
+					  "events there are missing",
+					  h->unwatched_cpu, h->unwatched - 1, s);
+	f->next = "counts of this interval are too low; was the CPU offline, the host suspended?";
+}
+
 static const struct rule rules[] = {
-	{"quota", look_quota},	    {"steal", look_steal}, {"open-exit", look_open},
-	{"exits", look_exits},	    {"lost", look_lost},   {"pin-overlap", look_pins},
-	{"smt-siblings", look_smt},
+	{"quota", look_quota},	    {"steal", look_steal},	{"open-exit", look_open},
+	{"exits", look_exits},	    {"lost", look_lost},	{"unwatched", look_unwatched},
+	{"pin-overlap", look_pins}, {"smt-siblings", look_smt},
 };
 
 /* ---- the whole ---- */

@@ -23,8 +23,8 @@ struct format_state {
 	bool vm_figures, vcpus, vm_exits, vcpu_exits, threads, cpus, tasks;
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
-	/* Reasons of figures that were absent in this record: a bit a reason. */
-	uint16_t why[TABLE_NR][MAX_FIELDS];
+	/* Reasons of figures that were absent or partial in this record: a bit a reason. */
+	uint16_t why[TABLE_NR][MAX_FIELDS], partial[TABLE_NR][MAX_FIELDS];
 	int rc;
 };
 
@@ -136,8 +136,12 @@ static void set_fields(struct format_state *f, json_t *object, enum field_table 
 			continue;
 		}
 		set(f, object, field->id, number_value(field->unit, c.v));
-		if (c.v.state == VALUE_NA && i < MAX_FIELDS)
+		if (i >= MAX_FIELDS)
+			continue;
+		if (c.v.state == VALUE_NA)
 			f->why[t][i] |= (uint16_t)(1u << c.v.why);
+		if (c.v.state == VALUE_PARTIAL)
+			f->partial[t][i] |= (uint16_t)(1u << c.v.why);
 	}
 }
 
@@ -178,6 +182,7 @@ static json_t *exit_object(struct format_state *f, const struct snapshot *s,
 	set_fields(f, o, TABLE_EXIT, s, x, "|vm|vcpu|idle|");
 	set(f, o, "idle", json_boolean(x->idle));
 	set(f, o, "other", json_boolean(x->other));
+	set(f, o, "partial", json_boolean(f->job->query.total ? x->total.low : x->now.low));
 	return o;
 }
 
@@ -358,8 +363,8 @@ static json_t *source_object(struct format_state *f, const char *name, int state
 	return o;
 }
 
-/* The figures that are null for one reason; NULL where there are none. */
-static json_t *absent_fields(struct format_state *f, unsigned why)
+/* The figures that are of a reason; NULL where there are none. */
+static json_t *fields_of(struct format_state *f, uint16_t (*bits)[MAX_FIELDS], unsigned why)
 {
 	json_t *a = NULL;
 
@@ -367,7 +372,7 @@ static json_t *absent_fields(struct format_state *f, unsigned why)
 		const struct field_list *l = field_list((enum field_table)t);
 
 		for (size_t i = 0; i < l->n && i < MAX_FIELDS; i++) {
-			if (!(f->why[t][i] & (1u << why)))
+			if (!(bits[t][i] & (1u << why)))
 				continue;
 			if (!a)
 				a = json_array();
@@ -379,7 +384,22 @@ static json_t *absent_fields(struct format_state *f, unsigned why)
 	return a;
 }
 
-/* The state of each source, and why figures of this record are null, each reason once. */
+/* Each reason once. WHY_NONE: nothing is to be had, as the time of an exit that is not open. */
+static void add_reasons(struct format_state *f, json_t *a, uint16_t (*bits)[MAX_FIELDS], int state)
+{
+	for (unsigned why = WHY_NONE + 1; why < WHY_NR; why++) {
+		json_t *fields = fields_of(f, bits, why), *row;
+
+		if (!fields)
+			continue;
+		row = source_object(f, "figures", state, value_why_text((enum value_why)why), NULL);
+		set(f, row, "fields", fields);
+		if (json_array_append_new(a, row))
+			f->rc = -ENOMEM;
+	}
+}
+
+/* The state of each source, and why figures of this record are null or partial. */
 static void write_sources(struct format_state *f, struct out *o, const struct snapshot *s)
 {
 	json_t *a = json_array();
@@ -389,18 +409,8 @@ static void write_sources(struct format_state *f, struct out *o, const struct sn
 					  source_object(f, s->sources[i].name, s->sources[i].state,
 							s->sources[i].why, s->sources[i].mend)))
 			f->rc = -ENOMEM;
-	/* WHY_NONE: there is nothing to have, as the time of an exit that is not open. */
-	for (unsigned why = WHY_NONE + 1; why < WHY_NR; why++) {
-		json_t *fields = absent_fields(f, why), *row;
-
-		if (!fields)
-			continue;
-		row = source_object(f, "figures", SOURCE_OFF, value_why_text((enum value_why)why),
-				    NULL);
-		set(f, row, "fields", fields);
-		if (json_array_append_new(a, row))
-			f->rc = -ENOMEM;
-	}
+	add_reasons(f, a, f->why, SOURCE_OFF);
+	add_reasons(f, a, f->partial, SOURCE_PARTIAL);
 	member(f, o, "sources", a);
 }
 
@@ -463,6 +473,7 @@ static void forget_marks(struct format_state *f)
 	free(f->printed);
 	f->printed = NULL;
 	memset(f->why, 0, sizeof(f->why));
+	memset(f->partial, 0, sizeof(f->partial));
 }
 
 static void write_record(struct format_state *f, struct out *o, const struct snapshot *s)

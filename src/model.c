@@ -101,12 +101,18 @@ static void on_aggregates(void *ctx, const struct aggregate *a, size_t n)
 
 static void on_loss(void *ctx, const struct loss *l)
 {
-	exits_loss(&((struct model *)ctx)->ex, l);
+	struct model *m = ctx;
+
+	exits_loss(&m->ex, l);
+	missing_loss(&m->missing, l);
 }
 
 static void on_loss_count(void *ctx, const struct loss_count *c)
 {
-	((struct model *)ctx)->lost += c->n;
+	struct model *m = ctx;
+
+	m->lost += c->n;
+	missing_count(&m->missing, c);
 }
 
 static void on_kinds(void *ctx, unsigned kinds, bool entry_exit, int64_t time)
@@ -367,5 +373,6 @@ void model_reset(struct model *m)
 		hist_free(&m->kinds[k].total_hist);
 	}
 	m->lost_total = 0;
+	missing_reset(&m->missing);
 	m->since = m->last;
 }

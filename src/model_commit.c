@@ -481,11 +481,13 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	}
 	m->seq++;
 	set_interval(&c, watermark);
+	missing_commit(&m->missing, m->last);
 	put_head(&c, wall, first_rates, delay_s);
 	model_exit_state(&c);
 	fill(&c);
 	model_next(m, watermark);
 	model_host_next(m);
+	missing_next(&m->missing, watermark);
 	m->last = watermark;
 	m->have_last = true;
 	return c.s;

@@ -153,6 +153,16 @@ static void mask_rate(const struct commit *c, enum kvm_kind kind, struct tally *
 	now->rate = x->kinds & KIND_BIT(kind) ? value_pending() : value_na(WHY_NOT_OPEN);
 }
 
+/* Where events are missing, the count is too low by these. */
+static void mark_count(const struct commit *c, unsigned kind, bool total, struct tally *t)
+{
+	const struct missing *m = &c->m->missing;
+	struct value v = missing_mark(m, KIND_BIT(kind), total, value_known(0));
+
+	t->low = v.why;
+	t->rate = missing_mark(m, KIND_BIT(kind), total, t->rate);
+}
+
 static bool kind_has_time(const struct model *m, enum kvm_kind kind)
 {
 	return kind == KIND_HALT || m->ex.seen;
@@ -216,6 +226,8 @@ static void put_row(struct commit *c, const struct ex_cell *cell, const struct s
 	fill_tally(&row->now, &cell->now, &sums->now[cell->kind], &cell->now_hist, c->dt_s);
 	mask_rate(c, cell->kind, &row->now);
 	total_tally(c, cell, &sums->total[cell->kind], &row->total);
+	mark_count(c, cell->kind, false, &row->now);
+	mark_count(c, cell->kind, true, &row->total);
 	if (in_sums(cell))
 		return;
 	row->now.count_pct = row->now.time_pct = value_na(WHY_NONE);
@@ -356,12 +368,20 @@ static void look_at_accesses(const struct ex_set *set, struct picture *p)
  */
 static struct value event_rate(const struct commit *c, const struct picture *p)
 {
+	unsigned all = KIND_ALL & ~(KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_HALT));
 	uint64_t n = p->access > p->user ? p->access : p->user;
 	unsigned some = c->m->ex.kinds_all & (KIND_ALL & ~KIND_BIT(KIND_VMEXIT));
 
 	if (c->dt_s <= 0 || !some)
 		return commit_exit_value(c, 0);
-	return value_partial((double)n / c->dt_s, WHY_NO_ENTRY_EXIT);
+	return missing_mark(&c->m->missing, all, false,
+			    value_partial((double)n / c->dt_s, WHY_NO_ENTRY_EXIT));
+}
+
+static struct value exit_rate(const struct commit *c, const struct picture *p)
+{
+	return missing_mark(&c->m->missing, KIND_BIT(KIND_VMEXIT), false,
+			    commit_exit_value(c, (double)p->count / c->dt_s));
 }
 
 static void fill_picture(struct commit *c, const struct ex_set *set, const struct hist *h,
@@ -375,8 +395,7 @@ static void fill_picture(struct commit *c, const struct ex_set *set, const struc
 		look_at_accesses(set, &p);
 	else
 		look_at_exits(set, &p);
-	out->rate = c->m->no_entry_exit ? event_rate(c, &p)
-					: commit_exit_value(c, (double)p.count / c->dt_s);
+	out->rate = c->m->no_entry_exit ? event_rate(c, &p) : exit_rate(c, &p);
 	out->p50 = out->p99 = out->max = value_has(c->exits) ? value_pending() : c->exits;
 	if (value_has(c->exits) && h->used && hist_count(h)) {
 		hist_quantiles(h, percentiles, q, 2);
@@ -417,7 +436,8 @@ static struct value exit_pct(const struct commit *c, uint64_t ns, size_t nvcpu, 
 	v = commit_exit_value(c, 100.0 * (double)ns / all);
 	if (value_has(v) && v.v > 100)
 		v.v = 100;
-	return torn && value_has(v) ? value_partial(v.v, WHY_NONE) : v;
+	v = missing_mark_time(&c->m->missing, v);
+	return torn && v.state == VALUE_KNOWN ? value_partial(v.v, WHY_LOST) : v;
 }
 
 static bool thread_ended(const struct inv_thread *t)
@@ -520,6 +540,8 @@ void model_kinds(struct commit *c)
 		mask_rate(c, (enum kvm_kind)k, &c->s->kinds[k]);
 		fill_tally(&c->s->kinds_total[k], &kind->total, &kind->total, &kind->total_hist,
 			   c->total_s);
+		mark_count(c, (unsigned)k, false, &c->s->kinds[k]);
+		mark_count(c, (unsigned)k, true, &c->s->kinds_total[k]);
 		kind->now = (struct ex_acc){0};
 		hist_clear(&kind->now_hist);
 	}

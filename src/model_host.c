@@ -248,7 +248,7 @@ static void put_means(struct commit *c)
 	struct snap_host *row = &c->s->host;
 	double steal = 0, exits = 0, rate = 0;
 	unsigned nsteal = 0, nexits = 0, nrate = 0;
-	struct value none = value_pending();
+	struct value none = value_pending(), partial = none;
 
 	for (size_t i = 0; i < c->s->nvcpus; i++) {
 		const struct snap_vcpu *v = &c->s->vcpus[i];
@@ -265,14 +265,21 @@ static void put_means(struct commit *c)
 		}
 	}
 	for (size_t i = 0; i < c->s->nvms; i++) {
-		nrate += value_has(c->s->vms[i].ex.rate);
-		rate += value_has(c->s->vms[i].ex.rate) ? c->s->vms[i].ex.rate.v : 0;
+		struct value v = c->s->vms[i].ex.rate;
+
+		nrate += value_has(v);
+		rate += value_has(v) ? v.v : 0;
+		if (v.state == VALUE_PARTIAL)
+			partial = v;
 	}
 	row->steal = nsteal ? value_known(steal / nsteal) : none;
 	row->exit_pct = nexits ? value_known(exits / nexits) : commit_exit_value(c, 0);
+	row->exit_pct = missing_mark_time(&c->m->missing, row->exit_pct);
 	row->exits_rate = commit_exit_value(c, rate);
 	if (nrate && !value_has(row->exits_rate))
 		row->exits_rate = value_partial(rate, WHY_NO_ENTRY_EXIT);
+	if (partial.state == VALUE_PARTIAL && value_has(row->exits_rate))
+		row->exits_rate = value_partial(rate, partial.why);
 }
 
 static void put_tasks(struct commit *c)
@@ -323,6 +330,9 @@ int model_host_rows(struct commit *c)
 	m->lost_total += m->lost;
 	row->lost = m->lost;
 	row->lost_total = m->lost_total;
+	row->unwatched = m->missing.gap.n;
+	row->unwatched_cpu = m->missing.gap.cpu;
+	row->unwatched_ns = m->missing.gap.longest;
 	row->late = m->ex.late;
 	row->unmatched = m->ex.unmatched;
 	row->entry_exit = m->ex.seen;

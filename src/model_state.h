@@ -6,6 +6,7 @@
 #define KVMTOP_MODEL_STATE_H
 
 #include "exits.h"
+#include "exits_missing.h"
 #include "findings.h"
 #include "inventory.h"
 #include "model.h"
@@ -74,6 +75,7 @@ struct model {
 	struct findings *findings;
 	struct value self_cpu, self_guest;
 	unsigned discovered, discovering;
+	struct missing missing;
 	uint64_t seq, lost, lost_total; /* lost: of this interval, by loss_count */
 	int64_t last; /* W of the last commit */
 	int64_t since; /* where the totals begin */

@@ -420,7 +420,7 @@ static int64_t last_alive(const struct perf_rings *r, int cpu)
 }
 
 int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t now,
-			void (*opened)(void *ctx, int cpu, int64_t since), void *ctx)
+			void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx)
 {
 	int err = 0;
 
@@ -438,8 +438,8 @@ int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t 
 			continue;
 		if (rc && !err)
 			err = rc;
-		if (!rc && opened)
-			opened(ctx, cpu[i], last_alive(r, cpu[i]));
+		if (unwatched)
+			unwatched(ctx, cpu[i], last_alive(r, cpu[i]));
 	}
 	return err;
 }

@@ -42,13 +42,14 @@ bool perf_rings_has_lost(const struct perf_rings *r); /* PERF_FORMAT_LOST works 
 /*
  * The CPUs that are online now (sorted). Rings of new ones are opened with all open
  * events; those that went, or that were away since the last call (perf_alive.h), are drained
- * up to `now` (ns) and closed later. Calls `opened` for each new one after its events are on
- * (NULL: do not); since: when its former ring was known to work, 0 where there was none. A CPU that
- * vanishes meanwhile is none. Returns 0, or -errno of the first that could not be opened: -ENOBUFS
- * where even RING_MIN bytes may not be locked.
+ * up to `now` (ns) and closed later. Calls `unwatched` (NULL: do not) for each CPU of which
+ * nothing was seen until now: a new one after its events are on, and one that could not be opened;
+ * since: when its former ring was known to work, 0 where there was none. A CPU that vanishes
+ * meanwhile is none. Returns 0, or -errno of the first that could not be opened: -ENOBUFS where
+ * even RING_MIN bytes may not be locked.
  */
 int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t now,
-			void (*opened)(void *ctx, int cpu, int64_t since), void *ctx);
+			void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx);
 /* Opens the tracepoint `id` on all CPUs under a free slot; all or nothing. 0 or -errno. */
 int perf_rings_open(struct perf_rings *r, unsigned slot, uint64_t id);
 /* Ends it; what it wrote stays in the rings. */

@@ -99,11 +99,13 @@ struct aggregate {
 	const struct hist *hist; /* NULL: none */
 };
 
-/* A window in which a ring lost events: no pair that overlaps it is timed. */
+/* A window in which events of a CPU are missing: no pair that overlaps it is timed. */
 struct loss {
 	uint16_t cpu;
 	int64_t from, to; /* (from, to] */
 	uint64_t n; /* events; 0 where only the counters of loss_count are to be believed */
+	bool uncounted; /* no counter tells what was lost in it */
+	bool unwatched; /* nobody watched the CPU: its ring was opened at `to` only */
 };
 
 /* Lost events since the last call; type -1: of all kinds, the kernel does not say which. */

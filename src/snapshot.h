@@ -43,6 +43,7 @@ struct tally {
 	double avg_ns, stderr_pct; /* 0 for timed < 2 */
 	uint64_t p50_ns, p99_ns, p999_ns;
 	uint8_t pctl; /* enum tally_pctl */
+	uint8_t low; /* enum value_why: why count is too low; WHY_NONE: it is not */
 	struct value rate; /* count per second */
 	struct value count_pct, time_pct; /* of the same kind at the same level */
 };
@@ -164,6 +165,11 @@ struct snap_host {
 	uint64_t mem_total_kb, mem_avail_kb;
 	uint64_t lost, late, unmatched; /* events of this interval */
 	uint64_t lost_total;
+	/* CPUs that were not watched for a while: how many, one of them, and how long at most (ns).
+	 */
+	unsigned unwatched;
+	int unwatched_cpu;
+	int64_t unwatched_ns;
 	bool entry_exit; /* kvm_entry/kvm_exit were seen on this kernel */
 	bool root;
 	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */

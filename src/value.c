@@ -15,6 +15,8 @@ static const char *const texts[WHY_NR] = {
 	[WHY_NO_RIGHT] = "not root, or a capability is missing",
 	[WHY_NOT_ASKED] = "costly: read only for rows that are shown",
 	[WHY_SHARED] = "the thread runs several vCPUs",
+	[WHY_LOST] = "events were lost: it is too low by these",
+	[WHY_UNWATCHED] = "a CPU was not watched for a while: events there are missing",
 };
 
 const char *value_why_text(enum value_why why)

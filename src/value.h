@@ -29,6 +29,8 @@ enum value_why {
 	WHY_NO_RIGHT, /* not root, or a capability is missing */
 	WHY_NOT_ASKED, /* costly, only read for rows that are shown */
 	WHY_SHARED, /* the thread runs several vCPUs */
+	WHY_LOST, /* partial: events were lost */
+	WHY_UNWATCHED, /* partial: a CPU was not watched for a while */
 	WHY_NR
 };
 

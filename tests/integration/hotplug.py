@@ -19,6 +19,26 @@ def switch(on):
         f.write("1" if on else "0")
 
 
+def low_fields(r):
+    """The figures that are marked as missing what an unwatched CPU did."""
+    return [f for s in r["sources"] if s["name"] == "figures" and "not watched" in s["why"]
+            for f in s["fields"]]
+
+
+def told(records, name):
+    """The gap is no loss: it is said in words, and the counts of its intervals are marked."""
+    gaps = [r for r in records if any(f["rule"] == "unwatched" for f in r["findings"])]
+    n.ok(gaps and f"CPU {CPU} was not watched for up to" in
+         next(f for f in gaps[0]["findings"] if f["rule"] == "unwatched")["text"],
+         f"{name}: a finding says that the CPU was not watched", [r["findings"] for r in records])
+    n.ok(all({"exit.count", "exit.count_per_s", "vm.exits_per_s"} <= set(low_fields(r)) and
+             all(x["partial"] for v in r["vms"] for x in v["exits"]) for r in gaps),
+         f"{name}: the counts of these intervals are partial", [r["sources"] for r in gaps])
+    n.ok(not any(low_fields(r) or any(x["partial"] for v in r["vms"] for x in v["exits"])
+                 for r in records if r not in gaps and not r["lost"]),
+         f"{name}: and those of no others")
+
+
 def away_for(intervals, name):
     g = n.Guest("-l", "inf", "-r", 1000, "-p", CPU, "out:100").go()
     top = n.Kvmtop("--event", "ioport", delay=0.5)
@@ -38,6 +58,7 @@ def away_for(intervals, name):
     n.ok(top.until(counts, 15, f"{name}: after"), f"{name}: and after")
     top.skip(2)
     n.ok(counts(top.next()), f"{name}: and from then on")
+    told(top.records, name)
     bad = [x for r in top.end() for x in n.finite(r)]
     n.same((top.status, bad), (0, []), f"{name}: every figure is possible")
     g.stop()

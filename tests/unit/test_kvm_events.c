@@ -458,6 +458,39 @@ static int few_descriptors(struct run *r)
 	return r->told.source == SOURCE_OFF && strstr(r->told.why, "descriptors") ? 0 : 3;
 }
 
+static void not_seen(void *ctx, int cpu, int64_t since)
+{
+	(void)cpu;
+	*(unsigned *)ctx += 1 + (since != 0);
+}
+
+/* What a CPU without a ring does is missing in each interval until it gets one. */
+static int no_ring_is_not_watched(struct run *r)
+{
+	static const int cpu[] = {0};
+	int next = dup(0);
+	const struct rlimit few = {(rlim_t)next + 9, (rlim_t)next + 9};
+	struct perf_rings *rings;
+	unsigned told = 0;
+
+	(void)r;
+	close(next);
+	if (perf_rings_new(RING_MIN, 1, false, &rings) || setrlimit(RLIMIT_NOFILE, &few))
+		return 1;
+	while (dup(0) >= 0)
+		;
+	for (unsigned i = 1; i <= 2; i++)
+		if (perf_rings_set_cpus(rings, cpu, 1, i, not_seen, &told) != -EMFILE || told != i)
+			return 2;
+	close(next + 8);
+	if (perf_rings_set_cpus(rings, cpu, 1, 3, not_seen, &told) || told != 3)
+		return 3;
+	if (perf_rings_set_cpus(rings, cpu, 1, 4, not_seen, &told) || told != 3)
+		return 4;
+	perf_rings_free(rings);
+	return 0;
+}
+
 static int little_memory(struct run *r)
 {
 	const struct rlimit l = {0, 0};
@@ -508,6 +541,7 @@ static void refusals(void **state)
 	in_child(no_perfmon);
 	in_child(nobody);
 	in_child(few_descriptors);
+	in_child(no_ring_is_not_watched);
 	in_child(little_memory);
 	in_child(no_mount);
 }
