@@ -28,7 +28,7 @@ const struct batch_table batch_tables[] = {
 	 "ncpu,nvm,nvcpu,usr_pct,sys_pct,irq_pct,wa_pct,st_pct,guest_pct,idle_pct,steal_pct,exits_per_s,lost"},
 	{"vm", "VMs, and what is no VM", TABLE_VM, TABLE_VM, true, false, VM_TEXT},
 	{"vcpu", "vCPUs", TABLE_VCPU, TABLE_VCPU, false, false, VCPU_TEXT},
-	{"exit", "exits of VMs, a row a kind and reason", TABLE_EXIT, TABLE_EXIT, false, false,
+	{"exit", "exits of each VM, and of all VMs together (level host): a row a kind and reason", TABLE_EXIT, TABLE_EXIT, false, false,
 	 "vm,kind,key," EXIT_TEXT},
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},
 	{"pcpu", "the host's CPUs", TABLE_CPU, TABLE_CPU, false, false,
@@ -208,6 +208,8 @@ static bool wanted(const struct batch_query *q, const struct batch_row *r)
 	 */
 	if ((r->other || r->table == TABLE_FINDING) && !r->vm && (vms || vcpus))
 		return false;
+	if (r->table == TABLE_EXIT && !r->vm && vms)
+		return false; /* the sum over all would not be that of those asked for */
 	if (vms && r->vm && !filter_vm(q->filter, r->vm))
 		return false;
 	return !r->vcpu || filter_vcpu(q->filter, r->vcpu);

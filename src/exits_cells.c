@@ -280,6 +280,42 @@ int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits
 	return err;
 }
 
+/* The cell of `into` for one of another set, looked up only where that is not known. */
+static struct ex_cell *cell_above(struct ex_set *into, uint32_t gen, struct ex_cell *c,
+				  const struct ex_limits *l)
+{
+	const struct ex_key k = {c->key, c->isa, c->kind, c->dir};
+
+	if (c->other)
+		return other_cell(&into->kind[c->kind], &k, l);
+	if (!c->vm || c->vm_gen != gen) {
+		c->vm = ex_set_get(into, &k, l);
+		c->vm_gen = gen;
+	}
+	return c->vm;
+}
+
+int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from,
+		   const struct ex_limits *l)
+{
+	struct ex_cell *c, *to;
+	int err = 0;
+
+	for (int k = 0; k < KIND_NR; k++) {
+		EX_EACH(&from->kind[k], c)
+		{
+			if (!c->now.count && !c->now.timed)
+				continue;
+			to = cell_above(into, gen, c, l);
+			if (!to || hist_merge(&to->now_hist, &c->now_hist))
+				err = -ENOMEM;
+			if (to)
+				ex_acc_add(&to->now, &c->now);
+		}
+	}
+	return err;
+}
+
 void ex_set_free(struct ex_set *s)
 {
 	for (int k = 0; k < KIND_NR; k++) {

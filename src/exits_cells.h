@@ -32,7 +32,8 @@ struct ex_cell {
 	bool other;
 	uint32_t evicted; /* how often it was given to another key */
 	uint32_t vm_gen; /* ex_vm.gen for which .vm was found */
-	struct ex_cell *vm; /* a vCPU's cell: the VM's cell of this key; NULL for `other` */
+	struct ex_cell
+		*vm; /* a vCPU's: the VM's cell of this key, a VM's: the host's; `other`: NULL */
 	struct ex_acc now, total;
 	struct hist now_hist, total_hist;
 };
@@ -90,6 +91,13 @@ void ex_set_reset(struct ex_set *s);
  */
 int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l,
 		void (*spill)(void *ctx, const struct ex_cell *c), void *ctx);
+/*
+ * Adds the interval of `from` to `into` (a VM's to the host's), and leaves it in `from`. gen: a
+ * number of `into` that changes whenever one of its cells was given up; `from` remembers by it
+ * which cells belong together.
+ */
+int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from,
+		   const struct ex_limits *l);
 void ex_set_free(struct ex_set *s); /* what it points to, not s */
 
 static inline void ex_acc_time(struct ex_acc *a, uint64_t ns)

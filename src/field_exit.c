@@ -22,8 +22,10 @@ static const struct tally *tally_of(const void *row, bool total)
 
 static struct cell exit_vm(const struct snapshot *s, const void *row, bool total)
 {
+	uint32_t vm = ((const struct snap_exit *)row)->vm;
+
 	(void)total;
-	return (struct cell){.text = field_vm_name(s, ((const struct snap_exit *)row)->vm)};
+	return (struct cell){.text = vm == SNAP_NO_VM ? "(all)" : field_vm_name(s, vm)};
 }
 
 static struct cell exit_vcpu(const struct snapshot *s, const void *row, bool total)
@@ -144,8 +146,8 @@ GET_PERCENTILE(exit_p999, p999_ns)
 
 /* clang-format off */
 static const struct field exit_fields[] = {
-	{"vm", "VM", "name of the VM", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, exit_vm},
-	{"vcpu", "vCPU", "the VMM's number of the vCPU; empty for the whole VM", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0,
+	{"vm", "VM", "name of the VM; (all): all VMs of the host together", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, exit_vm},
+	{"vcpu", "vCPU", "the VMM's number of the vCPU; empty for the whole VM or host", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0,
 	 exit_vcpu},
 	{"kind", "KIND", "vmexit, mmio, ioport, msr, hypercall, userexit or halt", UNIT_TEXT, 9, FIELD_SORT_UP, 0, 0,
 	 exit_kind},

@@ -492,6 +492,8 @@ static void write_record(struct format_state *f, struct out *o, const struct sna
 	member(f, o, "lost", json_integer((json_int_t)s->host.lost));
 	member(f, o, "totals", json_boolean(f->job->query.total));
 	set_fields(f, host, TABLE_HOST, s, &s->host, "|node|kernel|");
+	if (f->vm_exits && !filter_has_vms(f->job->query.filter))
+		set(f, host, "exits", exit_array(f, s, &s->host.ex));
 	member(f, o, "host", host);
 	write_vms(f, o, s);
 	if (f->cpus)

@@ -249,6 +249,7 @@ static int init(struct model *m, const struct model_config *c)
 		m->config.clk_tck = 100;
 	m->sink = sink_template;
 	m->sink.ctx = m;
+	m->all.gen = 1;
 	err = exits_init(&m->ex, m->inv, m->names, c->vcpu_keys ? c->vcpu_keys : 8,
 			 c->vm_keys ? c->vm_keys : 64);
 	if (err)
@@ -311,6 +312,7 @@ void model_free(struct model *m)
 		hist_free(&m->kinds[k].now_hist);
 		hist_free(&m->kinds[k].total_hist);
 	}
+	ex_set_free(&m->all.set);
 	findings_free(m->findings);
 	free(m->sources);
 	free(m->tasks);
@@ -368,6 +370,7 @@ void model_reset(struct model *m)
 {
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next)
 		reset_vm(vm);
+	ex_set_reset(&m->all.set);
 	for (int k = 0; k < KIND_NR; k++) {
 		m->kinds[k].total = (struct ex_acc){0};
 		hist_free(&m->kinds[k].total_hist);

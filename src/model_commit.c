@@ -328,7 +328,7 @@ static bool vcpu_rows_wanted(const struct model *m, const struct inv_vm *vm)
 
 static uint32_t count_exit_rows(struct model *m)
 {
-	uint32_t n = 0;
+	uint32_t n = model_exit_rows(&m->all.set);
 
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
 		if (vm_state(vm))
@@ -375,6 +375,7 @@ static void put_exit_rows(struct commit *c)
 			model_put_rows(c, &vm_state(vm)->ex.set, at, -1, &row->ex);
 		put_vcpu_exit_rows(c, vm, at);
 	}
+	model_put_rows(c, &c->m->all.set, SNAP_NO_VM, -1, &c->s->host.ex);
 	c->s->exits = c->exit_rows;
 	c->s->nexits = c->nexits;
 }
@@ -450,6 +451,7 @@ static void fill(struct commit *c)
 	put_exit_rows(c);
 	put_sources(c);
 	model_host_rows(c);
+	model_host_exits(c);
 	model_kinds(c);
 	model_guest_time(c);
 	findings_make(c->m->findings, c->s);

@@ -43,12 +43,12 @@ static bool in_sums(const struct ex_cell *c)
 	return c->kind != KIND_HALT || c->dir != DIR_NONE || c->other;
 }
 
-static void sum_kinds(struct model *m, const struct ex_set *set)
+static void sum_kinds(struct model *m)
 {
 	const struct ex_cell *c;
 
 	for (int k = 0; k < KIND_NR; k++) {
-		EX_EACH(&set->kind[k], c)
+		EX_EACH(&m->all.set.kind[k], c)
 		{
 			if (!in_sums(c) || (!c->now.count && !c->now.timed))
 				continue;
@@ -66,8 +66,9 @@ void model_fold_vm(struct model *m, const struct inv_vm *vm)
 		if (th && th->ex.own && th->ex.own->touched)
 			exits_fold(&m->ex, th->ex.own);
 	}
-	if (vm_state(vm))
-		sum_kinds(m, &vm_state(vm)->ex.set);
+	if (vm_state(vm) &&
+	    ex_set_add_now(&m->all.set, m->all.gen, &vm_state(vm)->ex.set, &m->ex.vm_limits))
+		m->ex.no_memory++;
 }
 
 /* Decides once an interval how exit figures are known; see commit.exits. */
@@ -529,8 +530,31 @@ void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *r
 	hist_free(&sum.hist);
 }
 
+/*
+ * The row of all VMs. Its percentiles are over the cells: `other` may hold waiting too, but no
+ * guest waits so seldom that this happens.
+ */
+void model_host_exits(struct commit *c)
+{
+	const struct ex_set *set = &c->m->all.set;
+	struct snap_host *host = &c->s->host;
+	struct hist busy = {0};
+	const struct ex_cell *cell;
+
+	EX_EACH(&set->kind[KIND_VMEXIT], cell)
+	if (!cell->idle && hist_merge(&busy, &cell->now_hist))
+		c->m->ex.no_memory++;
+	fill_picture(c, set, &busy, &host->ex);
+	hist_free(&busy);
+	host->ex.rate = host->exits_rate;
+	host->ex.pct = host->exit_pct;
+	for (size_t i = 0; i < c->s->nvms; i++)
+		host->ex.lost += c->s->vms[i].ex.lost;
+}
+
 void model_kinds(struct commit *c)
 {
+	sum_kinds(c->m);
 	for (int k = 0; k < KIND_NR; k++) {
 		struct model_kind *kind = &c->m->kinds[k];
 
@@ -635,5 +659,6 @@ void model_next(struct model *m, int64_t watermark)
 {
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next)
 		next_vm(m, vm);
+	exits_next_vm(&m->ex, &m->all);
 	exits_next(&m->ex, watermark);
 }

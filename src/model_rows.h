@@ -24,17 +24,18 @@ struct commit {
 struct value commit_exit_value(const struct commit *c, double v);
 
 /* model_exits.c */
-/* The sums of a VM whose vCPUs have their rows, and of the host's kinds. */
+/* The sums of a VM whose vCPUs have their rows, and its part of the host's. */
 void model_fold_vm(struct model *m, const struct inv_vm *vm);
 void model_next_early(struct model *m, const struct inv_vm *vm);
 void model_exit_state(struct commit *c);
 /* How many exit rows a table can give. */
 uint32_t model_exit_rows(const struct ex_set *set);
-/* Rows of a VM (vcpu -1) or a vCPU; out->first, n. */
+/* Rows of a VM (vcpu -1), a vCPU, or all VMs (vm SNAP_NO_VM, vcpu -1); out->first, n. */
 void model_put_rows(struct commit *c, const struct ex_set *set, uint32_t vm, int32_t vcpu,
 		    struct snap_exits *out);
 void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);
 void model_vcpu_exits(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
+void model_host_exits(struct commit *c); /* after the host's line, but for the rows */
 void model_kinds(struct commit *c);
 void model_guest_time(struct commit *c);
 void model_next(struct model *m, int64_t watermark);

@@ -72,6 +72,7 @@ struct model {
 	struct model_source *sources;
 	size_t nsources;
 	struct model_kind kinds[KIND_NR];
+	struct ex_vm all; /* the exits of all VMs, also of those that are gone */
 	struct findings *findings;
 	struct value self_cpu, self_guest;
 	unsigned discovered, discovering;

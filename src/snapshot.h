@@ -50,9 +50,11 @@ struct tally {
 
 #define HEAT_BUCKETS 64 /* half octaves from 2^4 ns; see hist.h */
 
+#define SNAP_NO_VM UINT32_MAX
+
 struct snap_exit {
-	uint32_t vm; /* index into vms */
-	int32_t vcpu; /* index into vcpus, -1: the whole VM */
+	uint32_t vm; /* index into vms; SNAP_NO_VM: all VMs of the host together */
+	int32_t vcpu; /* index into vcpus, -1: the whole VM or host */
 	uint8_t kind; /* enum kvm_kind */
 	bool idle; /* waiting, not handling */
 	bool other; /* the row that holds what did not fit; key is 0 then */
@@ -69,7 +71,7 @@ struct snap_exit {
 
 enum { SNAP_QUALITY_GUESSED = 1, SNAP_QUALITY_GONE = 2, SNAP_QUALITY_PROVISIONAL = 4 };
 
-/* Figures that VM and vCPU rows share. */
+/* Figures that VM and vCPU rows share, and the host has. */
 struct snap_exits {
 	struct value
 		rate; /* vm exits a second; without kvm_exit the larger of accesses and userexits */
@@ -158,6 +160,7 @@ struct snap_host {
 	struct value steal; /* mean over all vCPUs */
 	struct value overcommit; /* vCPUs per online CPU */
 	struct value exits_rate, exit_pct;
+	struct snap_exits ex; /* all VMs together, its rows also with VMs that are gone */
 	struct value other_cpu, other_sys; /* row (other) */
 	const char *other_why; /* "ceph-osd 22%" or "" */
 	struct value self_cpu, self_guest; /* self A+B%, of the host */

@@ -159,17 +159,22 @@ static void check_tally(const struct tally *t)
 
 static void check_rows(struct fuzz *f, const struct snapshot *s)
 {
-	uint64_t now[KIND_NR] = {0};
+	uint64_t now[KIND_NR] = {0}, host[KIND_NR] = {0}, total[KIND_NR] = {0};
 
 	for (size_t i = 0; i < s->nexits; i++) {
 		const struct snap_exit *e = &s->exits[i];
 
-		must(e->vm < s->nvms && e->vcpu < (int32_t)s->nvcpus);
+		must(e->vm < s->nvms || (e->vm == SNAP_NO_VM && e->vcpu < 0));
+		must(e->vcpu < (int32_t)s->nvcpus);
 		check_tally(&e->now);
 		check_tally(&e->total);
 		must(e->total.count >= e->now.count);
-		if (e->vcpu < 0 && !(e->kind == KIND_HALT && e->dir == DIR_NONE && !e->other))
+		if (e->vm == SNAP_NO_VM) {
+			host[e->kind] += e->now.count;
+			total[e->kind] += e->total.count;
+		} else if (e->vcpu < 0) {
 			now[e->kind] += e->now.count;
+		}
 	}
 	for (int k = 0; k < KIND_NR; k++) {
 		f->total[k] += f->count[k];
@@ -177,6 +182,7 @@ static void check_rows(struct fuzz *f, const struct snapshot *s)
 		if (k != KIND_HALT) {
 			must(now[k] == f->count[k] && s->kinds[k].count == f->count[k]);
 			must(s->kinds_total[k].count == f->total[k]);
+			must(host[k] == f->count[k] && total[k] == f->total[k]);
 		}
 		f->count[k] = 0;
 	}

@@ -56,6 +56,56 @@ def several_vms():
     n.same(n.lost(r), 0, "three VMs at once: nothing was lost")
 
 
+def host_rows(records):
+    """{(kind, key): count} of the rows of all VMs together."""
+    total = {}
+    for x in records:
+        n.add_counts(x["host"]["exits"], total)
+    return n.only(total, *KINDS)
+
+
+def the_host():
+    """Rows of the host against the guests' own counts, and against all VMs that were seen."""
+    guests = [n.Guest("-c", 2, "out:3000 mmiow:300 rdmsr:7", "in:500 wrmsr:70"),
+              n.Guest("mmior:40 out:301 hlt:3"),
+              n.Guest("-c", 3, "out:401", "spin:5 in:202", "mmiow:99 out:5")]
+    ours = {g.pid for g in guests}
+    top = n.Kvmtop("--event", ",".join(KINDS), "--max-overhead", "0", "--totals").skip(2)
+    for g in guests:
+        g.go()
+    for g in guests:
+        g.wait()
+    top.settle().until(lambda x: not any(n.vms_of(x, p) for p in ours), 10, "the guests are gone")
+    r = top.end()
+    now = watched([n.Guest("out:100"), n.Guest("out:23 in:7")])
+    want, apart = {}, {}
+    for g in guests:
+        for k, m in n.truth(g.counts).items():
+            want[k] = want.get(k, 0) + m
+    # Guests of others may run on this machine: what they did is no mistake of ours.
+    for x in r:
+        for vm in x["vms"]:
+            if vm["pid"] not in ours:
+                apart[vm["vm_id"]] = n.only(n.add_counts(vm["exits"]), *KINDS)
+    for m in apart.values():
+        for k in m:
+            want[k] = want.get(k, 0) + m[k]
+    n.same(n.only(n.add_counts(r[-1]["host"]["exits"]), *KINDS), want,
+           "the host's rows with --totals: the guests' own counts, when they are gone")
+    for records, what in ((now, "of each interval"), (r, "with --totals, while all are there")):
+        bad = []
+        for x in records:
+            vms = {}
+            for vm in x["vms"]:
+                n.add_counts(vm["exits"], vms)
+            got = n.add_counts(x["host"]["exits"])
+            if "--totals" in what and not all(n.vms_of(x, p) for p in ours):
+                continue
+            if n.only(got, *KINDS) != n.only(vms, *KINDS):
+                bad.append((got, vms))
+        n.same(bad, [], f"the host's rows {what}: the sum of the VMs' rows")
+
+
 def full_rate():
     guests = [n.Guest("out:250000"), n.Guest("in:100000 mmior:100000")]
     r = watched(guests)
@@ -99,6 +149,7 @@ def no_times_without_entries(records, g):
 def main():
     one_vm()
     several_vms()
+    the_host()
     full_rate()
     totals()
     halts()

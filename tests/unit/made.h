@@ -14,7 +14,7 @@ struct made {
 	struct snapshot s;
 	struct snap_vm vm[3];
 	struct snap_vcpu vcpu[4];
-	struct snap_exit exit[4];
+	struct snap_exit exit[5]; /* the last one of all VMs together */
 	struct snap_finding finding[1];
 	struct snap_cpu cpu[2];
 	struct snap_source source[1];
@@ -83,7 +83,7 @@ static inline void made_vcpu(struct made *m, uint32_t i, double steal)
 static inline void made_exit(struct made *m, uint32_t i, const char *name, uint64_t count,
 			     bool has_time)
 {
-	m->exit[i] = (struct snap_exit){.vm = i / 2,
+	m->exit[i] = (struct snap_exit){.vm = i < 4 ? i / 2 : SNAP_NO_VM,
 					.vcpu = -1,
 					.kind = i % 2 ? KIND_IOPORT : KIND_VMEXIT,
 					.has_time = has_time,
@@ -128,7 +128,7 @@ static inline void made_fill(struct made *m)
 				 .vcpus = m->vcpu,
 				 .nvcpus = 4,
 				 .exits = m->exit,
-				 .nexits = 4,
+				 .nexits = 5,
 				 .findings = m->finding,
 				 .nfindings = 1,
 				 .cpus = m->cpu,
@@ -144,6 +144,8 @@ static inline void made_fill(struct made *m)
 	made_exit(m, 1, "0x3f8:POUT", 9, false);
 	made_exit(m, 2, "PF excp", 1, true);
 	made_exit(m, 3, "0x60:PIN", 2, false);
+	made_exit(m, 4, "EPT_VIOLATION", 8, true);
+	m->s.host.ex = made_exits(4, 1);
 	m->finding[0] = (struct snap_finding){.rule = "steal",
 					      .level = 2,
 					      .vm = 1,

@@ -114,14 +114,15 @@ static inline const struct snap_vm *find_vm(const struct snapshot *s, const char
 	return NULL;
 }
 
-/* The row of a kind and name; vcpu: its kvm_id, -1 the VM's. */
+/* The row of a kind and name; vcpu: its kvm_id, -1 the VM's; vm NULL: of all VMs together. */
 static inline const struct snap_exit *find_row(const struct snapshot *s, const char *vm, int vcpu,
 					       enum kvm_kind kind, const char *name)
 {
 	for (size_t i = 0; i < s->nexits; i++) {
 		const struct snap_exit *e = &s->exits[i];
 
-		if (strcmp(s->vms[e->vm].name, vm) || e->kind != kind || strcmp(e->name, name))
+		if (e->kind != kind || strcmp(e->name, name) || (e->vm == SNAP_NO_VM) != !vm ||
+		    (vm && strcmp(s->vms[e->vm].name, vm)))
 			continue;
 		if (vcpu < 0 ? e->vcpu < 0 : e->vcpu >= 0 && s->vcpus[e->vcpu].kvm_id == vcpu)
 			return e;

@@ -96,13 +96,20 @@ static void text(void **state)
 			    "15:02:03 web01                   1  20.0q CPU\\x200/KVM\n"
 			    "15:02:03 web01                   0    0.0 CPU\\x200/KVM\n");
 	expect(&format_text,
-	       (struct asked){.table = "exit", .fields = "kind,key,count,avg_ns,time_pct"},
+	       (struct asked){.table = "exit",
+			      .fields = "vm,kind,key,count,avg_ns,time_pct",
+			      .sort = "count"},
 	       HOST FOUND MISSING
-	       "TIME     KIND      REASON                 COUNT    AVG  TIME%\n"
-	       "15:02:03 ioport    0x3f8:POUT                 9    n/a    n/a\n"
-	       "15:02:03 vmexit    EPT_VIOLATION              7 1.50us      -\n"
-	       "15:02:03 ioport    0x60:PIN                   2    n/a    n/a\n"
-	       "15:02:03 vmexit    PF_excp                    1 1.50us      -\n");
+	       "TIME     VM                   KIND      REASON                 COUNT    AVG  "
+	       "TIME%\n"
+	       "15:02:03 web01                ioport    0x3f8:POUT                 9    n/a    "
+	       "n/a\n"
+	       "15:02:03 (all)                vmexit    EPT_VIOLATION              8 1.50us      "
+	       "-\n"
+	       "15:02:03 web01                vmexit    EPT_VIOLATION              7 1.50us      "
+	       "-\n"
+	       "15:02:03 " SAFE " ioport    0x60:PIN                   2    n/a    n/a\n"
+	       "15:02:03 " SAFE " vmexit    PF_excp                    1 1.50us      -\n");
 }
 
 /* 1234.5 a second: the digit behind the point says nothing. */
@@ -137,6 +144,61 @@ static void text_has_no_blanks_in_cells(void **state)
 		assert_true(columns > 2);
 		free(got);
 	}
+}
+
+static json_t *json(struct asked a)
+{
+	char *got = record(&format_json, a);
+	json_error_t error;
+	json_t *v;
+
+	for (const char *p = got; *p; p++) /* nothing that a terminal acts on */
+		assert_true((*p >= ' ' && *p < 0x7f) || (*p == '\n' && !p[1]));
+	v = json_loads(got, 0, &error);
+	if (!v)
+		fail_msg("%s in %s", error.text, got);
+	free(got);
+	return v;
+}
+
+static const json_t *at(const json_t *v, const char *path)
+{
+	char buf[128];
+
+	snprintf(buf, sizeof(buf), "%s", path);
+	for (char *p = strtok(buf, "."); p; p = strtok(NULL, "."))
+		v = json_is_array(v) ? json_array_get(v, (size_t)atoi(p)) : json_object_get(v, p);
+	if (!v)
+		fail_msg("no %s", path);
+	return v;
+}
+
+/* Rows of all VMs together: their level is host, and nothing of them where some VMs are asked for.
+ */
+static void exits_of_the_host(void **state)
+{
+	json_t *v;
+
+	(void)state;
+	expect(&format_csv,
+	       (struct asked){.table = "exit", .fields = "kind,count", .when = "count=8"},
+	       "time,interval_s,node,level,vm,vm_id,pid,vcpu,table,key,kind,count\n"
+	       "2026-11-29T15:02:03.512+00:00,1.000,node17,host,,,,,exit,EPT_VIOLATION,vmexit,8\n");
+	v = json((struct asked){.table = "exit", .when = "count>7"});
+	assert_int_equal(json_array_size(at(v, "host.exits")), 1);
+	assert_string_equal(json_string_value(at(v, "host.exits.0.key")), "EPT_VIOLATION");
+	assert_int_equal(json_integer_value(at(v, "host.exits.0.count")), 8);
+	assert_int_equal(json_array_size(at(v, "vms.0.exits")), 1); /* 9 at a port */
+	json_decref(v);
+	v = json((struct asked){.whole = true, .total = true});
+	assert_int_equal(json_integer_value(at(v, "host.exits.0.count")), 80);
+	json_decref(v);
+	v = json((struct asked){.whole = true, .vm = "web01"});
+	assert_null(json_object_get(at(v, "host"), "exits"));
+	json_decref(v);
+	v = json((struct asked){.table = "vm"});
+	assert_null(json_object_get(at(v, "host"), "exits"));
+	json_decref(v);
 }
 
 static void csv(void **state)
@@ -198,33 +260,6 @@ static void csv_is_a_table(void **state)
 		}
 		free(got);
 	}
-}
-
-static json_t *json(struct asked a)
-{
-	char *got = record(&format_json, a);
-	json_error_t error;
-	json_t *v;
-
-	for (const char *p = got; *p; p++) /* nothing that a terminal acts on */
-		assert_true((*p >= ' ' && *p < 0x7f) || (*p == '\n' && !p[1]));
-	v = json_loads(got, 0, &error);
-	if (!v)
-		fail_msg("%s in %s", error.text, got);
-	free(got);
-	return v;
-}
-
-static const json_t *at(const json_t *v, const char *path)
-{
-	char buf[128];
-
-	snprintf(buf, sizeof(buf), "%s", path);
-	for (char *p = strtok(buf, "."); p; p = strtok(NULL, "."))
-		v = json_is_array(v) ? json_array_get(v, (size_t)atoi(p)) : json_object_get(v, p);
-	if (!v)
-		fail_msg("no %s", path);
-	return v;
 }
 
 static void json_has_all(void **state)
@@ -366,6 +401,7 @@ int main(void)
 		cmocka_unit_test(text),
 		cmocka_unit_test(text_has_no_blanks_in_cells),
 		cmocka_unit_test(text_of_a_large_rate),
+		cmocka_unit_test(exits_of_the_host),
 		cmocka_unit_test(csv),
 		cmocka_unit_test(csv_is_a_table),
 		cmocka_unit_test(json_has_all),

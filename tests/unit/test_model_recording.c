@@ -253,8 +253,8 @@ static void aggregates_give_the_same_rows(void **state)
 	for (size_t i = 0; i < a->nexits; i++) {
 		const struct snap_exit *x = &a->exits[i], *y;
 
-		y = find_row(b, "vmm", x->vcpu < 0 ? -1 : a->vcpus[x->vcpu].kvm_id, x->kind,
-			     x->name);
+		y = find_row(b, x->vm == SNAP_NO_VM ? NULL : "vmm",
+			     x->vcpu < 0 ? -1 : a->vcpus[x->vcpu].kvm_id, x->kind, x->name);
 		assert_non_null(y);
 		assert_int_equal(x->now.count, y->now.count);
 		assert_int_equal(x->now.time_ns, y->now.time_ns);
