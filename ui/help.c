@@ -162,7 +162,7 @@ static void tools_page(struct page *p)
 		{"%SYS", "%SYS"},
 		{"%WAIT, %IDLE", "idle exits: a shows or hides them"},
 		{"e expand", "v, or Enter"},
-		{"c m d n v views", "1 to 0: panes"},
+		{"c m d n v views", "digits: panes"},
 		{"W", "W writes the settings"},
 	};
 

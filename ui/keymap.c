@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pane.h"
 #include "text.h"
 
 #define F(n) (UK_F0 + (n))
@@ -138,10 +139,8 @@ const char *keymap_keys(const struct key_row *row, char *buf, size_t size)
 	size_t at = 0;
 	char one[16];
 
-	if (row->action == ACT_PANE) {
-		snprintf(buf, size, "1-9 0");
-		return buf;
-	}
+	if (row->action == ACT_PANE)
+		return panes_keys(buf, size);
 	buf[0] = '\0';
 	for (const uint32_t *k = row->keys; *k; k++) {
 		/* ^H is how some terminals send Backspace; one name is enough. */

@@ -49,7 +49,7 @@ static void draw_item(const struct menu *m, const struct area *a, int y, int i)
 	if (m->boxes)
 		x = area_text(a, y, x, ROLE_DIM, it->on ? "[x] " : "[ ] ");
 	area_textf(a, y, x, it->on || !m->boxes ? ROLE_STRONG : ROLE_TEXT, "%-12s", it->title);
-	area_text(a, y, x + 13, ROLE_DIM, it->help);
+	area_text_cut(a, y, x + 13, ROLE_DIM, it->help);
 	if (i == m->cur)
 		area_attr(a, y, 0, a->w, CELL_SELECTED);
 }
@@ -60,7 +60,7 @@ void menu_draw(struct menu *m, const struct area *a)
 
 	area_clear(a, ROLE_TEXT);
 	area_fill(a, 0, 0, a->w, ROLE_HEAD, ' ');
-	area_text(a, 0, 1, ROLE_HEAD, m->title);
+	area_text_cut(a, 0, 1, ROLE_HEAD, m->title);
 	if (height < 1)
 		return;
 	if (m->cur < m->top)

@@ -59,6 +59,8 @@ struct pane {
 /* The table of panes (panes.c), in the order of their digits. */
 const struct pane *const *panes_all(size_t *n);
 const struct pane *pane_by_key(char key); /* NULL: none */
+/* The digits of all panes, "12356"; 16 bytes are enough. Returns buf. */
+const char *panes_keys(char *buf, size_t size);
 
 /* Draws c->rows as the pane's table. */
 void pane_draw_table(const struct pane_ctx *c, const struct area *a);

@@ -28,6 +28,16 @@ const struct pane *pane_by_key(char key)
 	return NULL;
 }
 
+const char *panes_keys(char *buf, size_t size)
+{
+	size_t n = sizeof(all) / sizeof(all[0]), at = 0;
+
+	for (size_t i = 0; i < n && at + 1 < size; i++)
+		buf[at++] = all[i]->key;
+	buf[at] = '\0';
+	return buf;
+}
+
 void pane_draw_table(const struct pane_ctx *c, const struct area *a)
 {
 	table_draw(&c->table, a, c->rows);

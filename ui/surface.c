@@ -224,6 +224,15 @@ int area_textf(const struct area *a, int y, int x, enum role role, const char *f
 	return area_text(a, y, x, role, text);
 }
 
+int area_text_cut(const struct area *a, int y, int x, enum role role, const char *text)
+{
+	int end = area_text(a, y, x, role, text);
+
+	if (end > a->w)
+		area_put(a, y, a->w - 1, ROLE_FRAME, '~');
+	return end;
+}
+
 int area_right(const struct area *a, int y, int end, enum role role, const char *text)
 {
 	int x = end - (int)utf8_width(text);

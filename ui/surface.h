@@ -57,6 +57,8 @@ struct area area_sub(const struct area *a, int y, int x, int h, int w);
 int area_text(const struct area *a, int y, int x, enum role role, const char *text);
 int area_textf(const struct area *a, int y, int x, enum role role, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+/* The same with ~ in the area's last column where the text was cut. */
+int area_text_cut(const struct area *a, int y, int x, enum role role, const char *text);
 /* Writes text so that it ends before column `end`. Returns its first column. */
 int area_right(const struct area *a, int y, int end, enum role role, const char *text);
 /* One character; returns the columns that it takes. */

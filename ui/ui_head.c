@@ -277,9 +277,7 @@ static void draw_third(struct ui *ui, const struct area *a, int y)
 	text_escape(safe, sizeof(safe), text[at]);
 	line = area_sub(a, y, 0, 1, n > 1 ? a->w - 5 : a->w);
 	area_text(&line, 0, 1, role[at], role[at] == ROLE_MISSING ? "-" : "!");
-	area_text(&line, 0, 3, role[at], safe);
-	if ((int)utf8_width(safe) + 3 > line.w)
-		area_put(&line, 0, line.w - 1, ROLE_FRAME, '~');
+	area_text_cut(&line, 0, 3, role[at], safe);
 	if (n > 1)
 		area_textf(a, y, a->w - 4, ROLE_DIM, "%zu/%zu", at + 1, n);
 }
@@ -336,7 +334,7 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 
 static const char *bar_key(const struct key_row *r, char *buf, size_t size)
 {
-	return r->action == ACT_PANE ? "1-9" : keymap_name(r->keys[0], buf, size);
+	return r->action == ACT_PANE ? panes_keys(buf, size) : keymap_name(r->keys[0], buf, size);
 }
 
 /* What the key does where the screen is now; the table has the words for the usual case. */
@@ -357,44 +355,71 @@ static int bar_width(const struct ui *ui, const struct key_row *r)
 {
 	char key[16];
 
-	return (int)(strlen(bar_key(r, key, sizeof(key))) + strlen(bar_word(ui, r))) + 3;
+	return (int)(strlen(bar_key(r, key, sizeof(key))) + strlen(bar_word(ui, r))) + 1;
 }
 
-/* Where there is no room for all, those before the last two (help, quit) go. */
-static size_t bar_fit(const struct ui *ui, const struct key_row **row, size_t n, int width)
+/*
+ * Where there is no room for all, the gaps become narrow; then those before the last two (help,
+ * quit) go.
+ */
+static size_t bar_fit(const struct ui *ui, const struct key_row **row, size_t n, int width,
+		      int *gap)
 {
-	int sum = 1 - 2;
+	int sum = 1;
 
 	for (size_t i = 0; i < n; i++)
 		sum += bar_width(ui, row[i]);
-	while (sum > width && n > 2) {
+	while (sum + (int)n - 1 > width && n > 2) {
 		sum -= bar_width(ui, row[n - 3]);
 		memmove(row + n - 3, row + n - 2, 2 * sizeof(*row));
 		n--;
 	}
+	*gap = sum + 2 * ((int)n - 1) > width ? 1 : 2;
 	return n;
 }
 
-/* What changes the figures or rows without being seen in them: filter, totals. */
-static void state_text(const struct ui *ui, char *out, size_t size)
+/* The column that the table in focus is sorted by, where it is not on screen; else NULL. */
+static const struct field *hidden_sort(struct ui *ui)
 {
+	const struct pane *p = pane_by_key(ui->view.pane);
+	int i = pane_index(ui->view.pane);
+	struct table_ctx c;
+
+	if (ui->mode != MODE_MAIN || !ui->shown)
+		return NULL;
+	ui_list_ctx(ui, &c);
+	if (ui_pane_has_focus(ui)) {
+		if (!p || !p->table || i < 0)
+			return NULL;
+		c.def = p->table;
+		c.choice = &ui->view.pane_columns[i];
+		c.state = &ui->view.pane_state[i];
+	}
+	return table_hidden_sort(&c, ui->cols);
+}
+
+/* What changes the figures or rows without being seen in them: order, filter, totals. */
+static void state_text(struct ui *ui, char *out, size_t size)
+{
+	const struct field *sort = hidden_sort(ui);
 	const struct view *v = &ui->view;
 	const char *filter = v->pane_filter[0] ? v->pane_filter : v->filter;
 	char safe[VIEW_TEXT * 4] = "", cut[64] = "";
 
 	text_escape(safe, sizeof(safe), ui->mode == MODE_MAIN ? filter : "");
 	text_cut_middle(cut, sizeof(cut), safe, 14);
-	snprintf(out, size, "%s%s%s", v->totals ? " totals " : "", cut[0] ? " filter " : "", cut);
+	snprintf(out, size, "%s%s%s%s%s", sort ? " by " : "", sort ? sort->title : "",
+		 v->totals ? " totals " : "", cut[0] ? " filter " : "", cut);
 }
 
-static void draw_bar(const struct ui *ui, const struct area *a)
+static void draw_bar(struct ui *ui, const struct area *a)
 {
 	char state[96];
 	int room;
 	const struct key_row *rows, *show[ACT_NR];
 	size_t n, shown = 0;
 	char key[16];
-	int x = 1;
+	int x = 1, gap;
 
 	rows = keymap_rows(&n);
 	for (size_t i = 0; i < n && shown < ACT_NR; i++)
@@ -402,12 +427,12 @@ static void draw_bar(const struct ui *ui, const struct area *a)
 			show[shown++] = &rows[i];
 	state_text(ui, state, sizeof(state));
 	room = a->w - (int)utf8_width(state) - (state[0] ? 2 : 0);
-	shown = bar_fit(ui, show, shown, room);
+	shown = bar_fit(ui, show, shown, room, &gap);
 	for (size_t i = 0; i < shown; i++) {
 		x = area_text(a, 0, x, ROLE_KEY, bar_key(show[i], key, sizeof(key)));
-		x = area_textf(a, 0, x, ROLE_BAR, " %s  ", bar_word(ui, show[i]));
+		x = area_textf(a, 0, x, ROLE_BAR, " %s%*s", bar_word(ui, show[i]), gap, "");
 	}
-	if (state[0] && x <= room + 2)
+	if (state[0] && x <= room + gap)
 		area_right(a, 0, a->w - 1, ROLE_PAUSED, state);
 }
 
@@ -419,7 +444,7 @@ void ui_draw_keys(struct ui *ui, const struct area *a)
 		return;
 	}
 	if (ui->message[0]) {
-		area_text(a, 0, 1, ui->message_role, ui->message);
+		area_text_cut(a, 0, 1, ui->message_role, ui->message);
 		return;
 	}
 	draw_bar(ui, a);

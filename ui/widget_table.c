@@ -320,6 +320,20 @@ void table_draw(const struct table_ctx *c, const struct area *a, const struct ro
 	}
 }
 
+const struct field *table_hidden_sort(const struct table_ctx *c, int width)
+{
+	const struct field *sort = table_sort_field(c);
+	struct column cols[VIEW_COLUMNS];
+	struct column_place place[VIEW_COLUMNS];
+	size_t n = table_columns(c, cols), placed;
+
+	placed = layout_columns(cols, n, width, c->state->hscroll, place);
+	for (size_t i = 0; i < placed; i++)
+		if (field_find(c->def->table, cols[place[i].col].field) == sort)
+			return NULL;
+	return sort;
+}
+
 void table_sort_step(const struct table_ctx *c, int width, bool left)
 {
 	struct column cols[VIEW_COLUMNS];

@@ -64,6 +64,8 @@ bool table_search(const struct table_ctx *c, const struct row_list *rows, bool b
 void table_sort_step(const struct table_ctx *c, int width, bool left);
 /* The field that it is sorted by now; NULL: none of this table. */
 const struct field *table_sort_field(const struct table_ctx *c);
+/* The same where its column is not on screen in a window of this width; NULL: it is there. */
+const struct field *table_hidden_sort(const struct table_ctx *c, int width);
 /* The columns in force (default set or choice). Returns how many; out holds VIEW_COLUMNS. */
 size_t table_columns(const struct table_ctx *c, struct column *out);
 /* A figure as the table shows it, with its mark: "31.0q", "48.2k". role: by its threshold. */

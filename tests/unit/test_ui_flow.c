@@ -261,6 +261,65 @@ static void sorting(void **state)
 	assert_non_null(strstr(line(f, 12), "(other)"));
 }
 
+/* In a window of another width. */
+static void resize(struct fixture *f, int rows, int cols)
+{
+	assert_int_equal(surface_resize(f->s, rows, cols), 0);
+	ui_draw(f->ui, f->s);
+}
+
+static void choose_sort(struct fixture *f, const char *title)
+{
+	type(f, "s");
+	press(f, UK_HOME);
+	for (int i = 0; i < 60 && !strstr(selected(f), title); i++)
+		press(f, UK_DOWN);
+	assert_non_null(strstr(selected(f), title));
+	type(f, "\r");
+}
+
+/* The order is never a riddle: a column that is not there is named in the bar. */
+static void sorted_by_what_is_not_on_screen(void **state)
+{
+	struct fixture *f = *state;
+	const char *bar = line(f, 23);
+
+	assert_null(strstr(bar, " by "));
+	choose_sort(f, " PID ");
+	assert_non_null(strstr(line(f, 23), " by PID"));
+	assert_null(strstr(line(f, 3), "PID"));
+	resize(f, 24, 132);
+	assert_non_null(strstr(line(f, 3), "PID"));
+	assert_null(strstr(line(f, 23), " by "));
+	choose_sort(f, "%CPU ");
+	resize(f, 24, 80);
+	assert_null(strstr(line(f, 23), " by "));
+	choose_sort(f, "EXIT/s ");
+	resize(f, 10, 40); /* dropped there */
+	assert_false(on_screen(f, " EXIT/s "));
+	assert_non_null(strstr(line(f, 9), " by EXIT/s"));
+	resize(f, 24, 80);
+	type(f, "2"); /* a pane has its own order */
+	assert_null(strstr(line(f, 23), " by "));
+	choose_sort(f, "p99.9 ");
+	assert_non_null(strstr(line(f, 23), " by p99.9"));
+	type(f, "\t");
+	assert_null(strstr(line(f, 23), " by "));
+}
+
+static void menus_are_cut_visibly(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "s");
+	press(f, UK_HOME);
+	assert_true(on_screen(f, "percent of one~"));
+	resize(f, 24, 20);
+	type(f, "\x1b"
+		"C");
+	assert_int_equal(line(f, 0)[19], '~');
+}
+
 static void chosen_columns(void **state)
 {
 	struct fixture *f = *state;
@@ -499,6 +558,8 @@ int main(void)
 		FLOW(each_level_has_its_filter),
 		FLOW(search_goes_round),
 		FLOW(sorting),
+		FLOW(sorted_by_what_is_not_on_screen),
+		FLOW(menus_are_cut_visibly),
 		FLOW(chosen_columns),
 		FLOW(pause_and_steps),
 		FLOW(requests),
