@@ -111,7 +111,8 @@ const struct key_row *keymap_row(enum action a); /* NULL for ACT_NONE */
 enum action keymap_find(uint32_t key, enum key_context ctx);
 /* "q", "F10", "^C", "Enter", "space", "left". Returns buf. */
 const char *keymap_name(uint32_t key, char *buf, size_t size);
-/* All keys of a row: "q F10 ^C"; of ACT_PANE the digits of the panes there are, "12356". Returns buf. */
+/* All keys of a row: "q F10 ^C"; of ACT_PANE the digits of the panes there are, "12356". Returns
+ * buf. */
 const char *keymap_keys(const struct key_row *row, char *buf, size_t size);
 
 #endif
