@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Colour by role: what a cell means is said by whoever draws it, how that looks is said here,
- * for truecolor, 256 and 8 colours and none, on dark and on light backgrounds.
+ * for true colours (where terminfo has them), 256 and 8 colours and none, on dark and on light
+ * backgrounds.
  */
 #ifndef KVMTOP_THEME_H
 #define KVMTOP_THEME_H

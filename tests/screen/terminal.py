@@ -1,14 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-# needs: kvm, root, tmux, cmd:localedef
+# needs: kvm, root, tmux, cmd:localedef, cmd:tic
 # limit: 240
 """The terminal: resize storm, suspend, crash, ASCII, no colours, unknown TERM, no terminal at all."""
 
+import fcntl
 import os
+import pty
 import random
 import re
+import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -103,6 +108,52 @@ def kinds_of_terminal():
     t.keys("q")
 
 
+def output(term, seconds=2.5, **env):
+    """What kvmtop writes to a terminal whose TERM is this."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.pop("NO_COLOR", None)
+        os.environ.update(TERM=term, **env)
+        os.execv(native.KVMTOP, [native.KVMTOP])
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    got, end = b"", time.monotonic() + seconds * (6 if native.SANITIZED else 1)
+    while time.monotonic() < end:
+        if select.select([fd], [], [], 0.1)[0]:
+            got += os.read(fd, 65536)
+    os.write(fd, b"q")
+    while select.select([fd], [], [], 5)[0]:
+        try:
+            if not os.read(fd, 65536):
+                break
+        except OSError:  # its end
+            break
+    os.waitpid(pid, 0)
+    os.close(fd)
+    return got
+
+
+def true_colours():
+    """COLORTERM is believed where there is a description with direct colours; else the nearest of 256."""
+    where = os.path.join(os.environ.get("TEST_TMP", "/tmp"), "terminfo")
+
+    def describe(text):
+        subprocess.run(["tic", "-x", "-o", where, "-"], input=text, text=True, check=True, capture_output=True)
+
+    describe("kvmtop-test-256color|test,\n\tuse=xterm-256color,\n")
+    env = {"TERMINFO": where, "LC_ALL": "C.UTF-8", "COLORTERM": "truecolor"}
+    got = output("kvmtop-test-256color", **env)
+    native.ok(b"\x1b[38;5;" in got and not re.search(rb"[34]8[;:]2[;:]", got),
+              "true colours without a description of them: the nearest of 256", got[:300])
+    describe("kvmtop-direct|test,\n\tcolors#0x1000000, pairs#0x7fff, RGB,\n"
+             "\tsetaf=\\E[38;2;%p1%{65536}%/%d;%p1%{256}%/%{255}%&%d;%p1%{255}%&%dm,\n"
+             "\tsetab=\\E[48;2;%p1%{65536}%/%d;%p1%{256}%/%{255}%&%d;%p1%{255}%&%dm,\n"
+             "\tuse=xterm-256color,\n")
+    got = output("kvmtop-test-256color", **env)
+    native.ok(b"\x1b[38;2;127;200;248m" in got and b"38;5;" not in got, "with one: the theme's own", got[:300])
+    env["COLORTERM"] = ""
+    native.ok(b"38;2;" not in output("kvmtop-test-256color", **env), "and only where the terminal says so")
+
+
 def no_terminal():
     p = subprocess.run([native.KVMTOP], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     native.ok(p.returncode != 0 and "--batch" in p.stderr and p.stderr.count("\n") == 1,
@@ -112,5 +163,6 @@ def no_terminal():
 resize_storm()
 in_a_shell()
 kinds_of_terminal()
+true_colours()
 no_terminal()
 native.done()
