@@ -16,7 +16,7 @@ B ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-PKGS = ncursesw libtraceevent libelf libproc2 jansson expat
+PKGS = ncursesw libtraceevent libelf libproc2 jansson expat zlib liblzma
 LIBPERF = $(abspath build)/libperf
 
 # --- flags -------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ LIBRARIES = {
     "libtraceevent": (r"(traceevent/)?(event-parse|event-utils|trace-seq|kbuffer)\.h",
                       "base ring collectors"),
     "libelf": (r"(libelf|gelf|elf)\.h|elfutils/.*", "symbols"),
+    "zlib": (r"zlib\.h", "symbols"),
+    "liblzma": (r"lzma(/.*)?\.h", "symbols"),
     "libproc2": (r"libproc2/.*", "collectors"),
     "jansson": (r"jansson\.h", "model"),
     "expat": (r"expat\.h", "collectors"),

@@ -98,11 +98,11 @@ struct guest_vm {
 };
 
 /*
- * root is kept by reference, `files` (NULL: none) too, both until symbols_free(). The helper
- * thread starts with the first source. 0 or -errno.
+ * root and files (NULL: none) are copied. The helper thread starts with the first source. 0 or
+ * -errno.
  */
-int symbols_new(struct sysroot *root, const struct guest_files *files, struct symbols **out);
-/* Waits for the helper thread, at most for the file that it is at. Sources are freed too. */
+int symbols_new(const struct sysroot *root, const struct guest_files *files, struct symbols **out);
+/* Ends the helper thread, which may be at a file (2 s at most). Sources are freed too. */
 void symbols_free(struct symbols *s);
 /* For epoll: readable when symbols_poll() would find something. Belongs to s. */
 int symbols_fd(const struct symbols *s);

@@ -336,12 +336,46 @@ static void settle_aliases(struct symbuild *b)
 
 /* --- ends --- */
 
+static int by_lo(const void *a, const void *b)
+{
+	const struct range *p = a, *q = b;
+
+	return p->lo < q->lo ? -1 : p->lo > q->lo;
+}
+
+/* In order, and none over another: a copy of two boots may have that. */
+static void sort_ranges(struct symbuild *b)
+{
+	size_t kept = 0;
+
+	if (b->nrange)
+		qsort(b->range, b->nrange, sizeof(*b->range), by_lo);
+	for (size_t i = 0; i < b->nrange; i++) {
+		struct range r = b->range[i];
+
+		if (kept && r.lo < b->range[kept - 1].hi)
+			r.lo = b->range[kept - 1].hi;
+		if (r.lo < r.hi)
+			b->range[kept++] = r;
+	}
+	b->nrange = kept;
+}
+
+/* The end of the module's range at addr; ranges are in order. */
 static uint64_t range_end(const struct symbuild *b, const struct item *it)
 {
-	for (size_t r = 0; r < b->nrange; r++)
-		if (b->range[r].module == it->module && it->addr >= b->range[r].lo &&
-		    it->addr < b->range[r].hi)
-			return b->range[r].hi;
+	size_t lo = 0, hi = b->nrange;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (b->range[mid].hi <= it->addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < b->nrange && b->range[lo].lo <= it->addr && b->range[lo].module == it->module)
+		return b->range[lo].hi;
 	return UINT64_MAX;
 }
 
@@ -382,16 +416,14 @@ static void set_sizes(struct symbuild *b)
 
 /* --- tables --- */
 
-static int add_part(struct symbuild *b, struct symcache *cache, struct symtab *t,
-		    struct symmap_part part)
+/* Takes the reference. */
+static int add_part(struct symbuild *b, const struct symmap_part *part)
 {
 	if (!more(&b->part, b->npart, &b->part_room, sizeof(*b->part))) {
-		symtab_unref(t);
+		symtab_unref(part->tab);
 		return -ENOMEM;
 	}
-	symtab_seal(t);
-	part.tab = cache ? symcache_share(cache, t) : t;
-	b->part[b->npart++] = part;
+	b->part[b->npart++] = *part;
 	return 0;
 }
 
@@ -426,10 +458,10 @@ static int make_table(struct symbuild *b, struct symcache *cache, size_t from, s
 		memcpy(t->names + at, b->names + it->name, it->len);
 		at += it->len + 1u;
 	}
-	return add_part(b, cache, t,
-			(struct symmap_part){.lo = first->addr,
-					     .hi = last->addr + last->size,
-					     .bias = first->addr});
+	return add_part(b, &(struct symmap_part){.lo = first->addr,
+						 .hi = last->addr + last->size,
+						 .bias = first->addr,
+						 .tab = symtab_shared(cache, t)});
 }
 
 /* The items of one piece of code from `from` on: of one module, none far from the one before. */
@@ -466,49 +498,16 @@ static int make_tables(struct symbuild *b, struct symcache *cache)
 
 /* --- what is only known to belong to a module --- */
 
-static int by_lo(const void *a, const void *b)
+static int add_ranges(struct symbuild *b, struct symcache *cache)
 {
-	const struct range *p = a, *q = b;
-
-	return p->lo < q->lo ? -1 : p->lo > q->lo;
-}
-
-static int add_gap(struct symbuild *b, struct symcache *cache, const struct range *r, uint64_t lo,
-		   uint64_t hi)
-{
-	const char *module = b->module[r->module]->name;
-	struct symtab *t;
-
-	if (lo >= hi)
-		return 0;
-	t = symtab_alloc(0, strlen(module) + 1);
-	if (!t)
-		return -ENOMEM;
-	strcpy(t->names, module);
-	return add_part(b, cache, t, (struct symmap_part){.lo = lo, .hi = hi, .bias = lo});
-}
-
-/* Ranges and the parts with symbols are both in order: a gap is what lies between parts. */
-static int fill_ranges(struct symbuild *b, struct symcache *cache)
-{
-	size_t ntables = b->npart, k = 0;
 	int rc = 0;
 
-	if (b->nrange)
-		qsort(b->range, b->nrange, sizeof(*b->range), by_lo);
 	for (size_t r = 0; !rc && r < b->nrange; r++) {
-		uint64_t at = b->range[r].lo, hi = b->range[r].hi;
+		const struct range *g = &b->range[r];
+		struct symmap_part part = {.lo = g->lo, .hi = g->hi, .bias = g->lo};
 
-		while (k < ntables && b->part[k].hi <= at)
-			k++;
-		for (size_t p = k; !rc && p < ntables && b->part[p].lo < hi; p++) {
-			uint64_t lo = b->part[p].lo, end = b->part[p].hi;
-
-			rc = add_gap(b, cache, &b->range[r], at, lo);
-			at = end > at ? end : at;
-		}
-		if (!rc)
-			rc = add_gap(b, cache, &b->range[r], at, hi);
+		part.tab = symtab_nameless(cache, b->module[g->module]->name);
+		rc = part.tab ? add_part(b, &part) : -ENOMEM;
 	}
 	return rc;
 }
@@ -520,11 +519,12 @@ int symbuild_finish(struct symbuild *b, struct symcache *cache, struct symmap **
 	*out = NULL;
 	if (!rc) {
 		settle_aliases(b);
+		sort_ranges(b);
 		set_sizes(b);
 		rc = make_tables(b, cache);
 	}
 	if (!rc)
-		rc = fill_ranges(b, cache);
+		rc = add_ranges(b, cache);
 	if (!rc) {
 		*out = symmap_new(b->part, b->npart);
 		rc = *out ? 0 : -ENOMEM;

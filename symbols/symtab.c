@@ -73,13 +73,30 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t len)
 	return mix(h, v ^ (uint64_t)len << 56);
 }
 
-void symtab_seal(struct symtab *t)
+static void seal(struct symtab *t)
 {
 	for (uint32_t l = 1; l < t->nlevels; l++)
 		for (size_t i = 0; t->level[l - 1] + i * SYMTAB_NODE < t->level[l]; i++)
 			t->level[l][i] = t->level[l - 1][i * SYMTAB_NODE];
 	t->hash = hash_bytes(t->n, t->level[0], t->n * sizeof(uint32_t));
 	t->hash = hash_bytes(t->hash, t->names, t->names_len);
+}
+
+struct symtab *symtab_shared(struct symcache *cache, struct symtab *t)
+{
+	seal(t);
+	return cache ? symcache_share(cache, t) : t;
+}
+
+struct symtab *symtab_nameless(struct symcache *cache, const char *module)
+{
+	size_t len = strlen(module) + 1;
+	struct symtab *t = symtab_alloc(0, len);
+
+	if (!t)
+		return NULL;
+	memcpy(t->names, module, len);
+	return symtab_shared(cache, t);
 }
 
 struct symtab *symtab_ref(struct symtab *t)
@@ -183,28 +200,75 @@ static int by_lo(const void *a, const void *b)
 	return p->lo < q->lo ? -1 : p->lo > q->lo;
 }
 
+/* Puts the parts of one sort (with symbols or without) into `out`, in order, none over another. */
+static size_t pick(const struct symmap_part *part, size_t n, bool nameless, struct symmap_part *out)
+{
+	size_t picked = 0, kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if ((part[i].tab->n == 0) == nameless)
+			out[picked++] = part[i];
+	qsort(out, picked, sizeof(*out), by_lo);
+	for (size_t i = 0; i < picked; i++) {
+		struct symmap_part p = out[i];
+
+		if (kept && p.lo < out[kept - 1].hi)
+			p.lo = out[kept - 1].hi;
+		if (p.lo < p.hi)
+			out[kept++] = p;
+	}
+	return kept;
+}
+
+/* Merges both sorts into m: of nameless ones what lies between the others. */
+static void merge(struct symmap *m, const struct symmap_part *named, size_t nnamed,
+		  const struct symmap_part *nameless, size_t nnameless)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < nnameless; i++) {
+		struct symmap_part p = nameless[i];
+
+		while (k < nnamed && named[k].lo < p.hi) {
+			struct symmap_part gap = p;
+
+			gap.hi = named[k].lo;
+			if (gap.lo < gap.hi)
+				m->part[m->n++] = gap;
+			if (p.lo < named[k].hi)
+				p.lo = named[k].hi;
+			if (named[k].hi > p.hi)
+				break; /* it reaches into the next one too */
+			m->part[m->n++] = named[k++];
+		}
+		if (p.lo < p.hi)
+			m->part[m->n++] = p;
+	}
+	while (k < nnamed)
+		m->part[m->n++] = named[k++];
+	for (size_t i = 0; i < m->n; i++)
+		symtab_ref(m->part[i].tab);
+}
+
 struct symmap *symmap_new(const struct symmap_part *part, size_t n)
 {
-	struct symmap *m = malloc(sizeof(*m) + n * sizeof(*part));
-	size_t kept = 0;
+	struct symmap_part *named = calloc(n + 1, sizeof(*named));
+	struct symmap_part *nameless = calloc(n + 1, sizeof(*nameless));
+	size_t nnamed = 0, nnameless = 0;
+	struct symmap *m = NULL;
 
-	if (!m)
-		return NULL;
-	atomic_init(&m->refs, 1);
-	if (n)
-		memcpy(m->part, part, n * sizeof(*part));
-	qsort(m->part, n, sizeof(*part), by_lo);
-	for (size_t i = 0; i < n; i++) {
-		struct symmap_part p = m->part[i];
-
-		if (kept && p.lo < m->part[kept - 1].hi)
-			p.lo = m->part[kept - 1].hi;
-		if (p.lo >= p.hi)
-			continue;
-		symtab_ref(p.tab);
-		m->part[kept++] = p;
+	if (named && nameless) {
+		nnamed = pick(part, n, false, named);
+		nnameless = pick(part, n, true, nameless);
+		m = malloc(sizeof(*m) + (2 * nnamed + nnameless) * sizeof(*part));
 	}
-	m->n = kept;
+	if (m) {
+		atomic_init(&m->refs, 1);
+		m->n = 0;
+		merge(m, named, nnamed, nameless, nnameless);
+	}
+	free(named);
+	free(nameless);
 	return m;
 }
 
@@ -221,6 +285,11 @@ void symmap_unref(struct symmap *m)
 	for (size_t i = 0; i < m->n; i++)
 		symtab_unref(m->part[i].tab);
 	free(m);
+}
+
+bool symmap_unused(const struct symmap *m)
+{
+	return atomic_load(&m->refs) == 1;
 }
 
 size_t symmap_parts(const struct symmap *m, const struct symmap_part **out)

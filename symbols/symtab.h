@@ -57,9 +57,14 @@ struct symmap_part {
 	struct symtab *tab; /* may have no symbols: then only a name */
 };
 
+bool symmap_unused(const struct symmap *m); /* but for one reference */
 size_t symmap_parts(const struct symmap *m, const struct symmap_part **out);
-/* From parts in any order that do not overlap (of those that do, the later gives way); references
- * are taken. NULL: no memory. */
+/* A table that has a name and no symbols; cache may be NULL. NULL: no memory. */
+struct symtab *symtab_nameless(struct symcache *cache, const char *module);
+/*
+ * From parts in any order; references are taken. Of those that overlap the later gives way, those
+ * without symbols to all others. NULL: no memory.
+ */
 struct symmap *symmap_new(const struct symmap_part *part, size_t n);
 
 #endif

@@ -36,9 +36,10 @@ struct symtab {
 
 /*
  * Room for n symbols and their names, everything else of it zero; one reference. The caller fills
- * level[0], entry and names, then calls symtab_seal(). NULL: no memory.
+ * level[0], entry and names, then calls symtab_shared(). NULL: no memory.
  */
 struct symtab *symtab_alloc(uint32_t n, size_t names_len);
-void symtab_seal(struct symtab *t);
+/* Complete now: t, or the equal one of the cache (NULL: none) in its place. */
+struct symtab *symtab_shared(struct symcache *cache, struct symtab *t);
 
 #endif

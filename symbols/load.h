@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the helper thread does for a source (symbols.h): finds files, reads them, makes a map of
+ * them. These functions wait for files; only the helper thread, tests and doctor call them.
+ */
+#ifndef KVMTOP_LOAD_H
+#define KVMTOP_LOAD_H
+
+#include "bytes.h"
+#include "symtab.h"
+
+struct map_cache;
+
+struct load_context {
+	struct sysroot *root;
+	const struct guest_files *files; /* NULL: none were given */
+	struct symcache *tables;
+	struct map_cache *maps;
+};
+
+struct loaded {
+	struct symmap *map; /* NULL: none; a reference */
+	struct symbols_status status;
+};
+
+/* The host's kernel. They never fail but say in the status what is missing. */
+void load_host(const struct load_context *c, struct loaded *out);
+
+/* The user code of a process. */
+void load_process(const struct load_context *c, pid_t pid, struct loaded *out);
+/* A guest's kernel. */
+void load_guest(const struct load_context *c, const struct guest_vm *vm, struct loaded *out);
+
+/* Sets the status; texts are cut. */
+void loaded_status(struct loaded *l, enum symbols_state state, const char *source, const char *mend,
+		   const char *why, ...) __attribute__((format(printf, 5, 6)));
+
+/*
+ * Text of kallsyms and of modules (len 0: none) into a map and its status; `restricted` is the
+ * mend for hidden addresses.
+ */
+void load_kernel_text(const struct load_context *c, const struct bytes *kallsyms,
+		      const struct bytes *modules, const char *source, const char *restricted,
+		      struct loaded *out);
+
+/* --- maps by what they were made of; the helper thread only --- */
+
+struct map_key {
+	struct stamp file[3]; /* zero where there are fewer */
+	uint64_t more; /* whatever else it depends on */
+};
+
+struct map_cache *map_cache_new(void);
+void map_cache_free(struct map_cache *m);
+/* A reference to the map and its status as they were; false: not there. */
+bool map_cache_get(struct map_cache *m, const struct map_key *key, struct loaded *out);
+void map_cache_put(struct map_cache *m, const struct map_key *key, const struct loaded *l);
+/* Forgets maps that nobody else has. */
+void map_cache_trim(struct map_cache *m);
+
+#endif
