@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A real QEMU for the integration tests, with what it says of itself: QMP, and qtest where asked.
 
-The guest is eleven bytes in place of the firmware (so many port writes, then HLT for ever), or QEMU's own
+The guest is some bytes in place of the firmware (so many port writes, then HLT for ever), or QEMU's own
 firmware with no disk to boot from, which is busy for some seconds and then wakes ten times a second.
 QEMU's own word (query-cpus-fast, query-iothreads) is the truth to compare with.
 """
 
+import atexit
 import json
 import os
 import socket
@@ -23,17 +24,29 @@ PORT = 0x80  # that the ROM writes to
 _roms = {}
 
 
-def rom(writes):
-    """A file for -bios: that many writes to PORT, then HLT with interrupts off."""
-    if writes not in _roms:
+def rom(writes, then=b"\xf4\xeb\xfd"):
+    """A file for -bios: so many writes to PORT with interrupts off, then HLT for ever or `then`."""
+    if (writes, then) not in _roms:
         loop = b"\xb9" + writes.to_bytes(2, "little") + bytes((0xe6, PORT)) + b"\xe2\xfc"
-        code = b"\xfa" + (loop if writes else b"") + b"\xf4\xeb\xfd"
+        code = b"\xfa" + (loop if writes else b"") + then
         image = code.ljust(0xfff0, b"\0") + b"\xea\0\0\0\xf0"  # the first jump, to the code
         path = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMP", "/tmp")), "rom")
         with open(path, "wb") as f:
             f.write(image.ljust(0x10000, b"\0"))
-        _roms[writes] = path
-    return _roms[writes]
+        _roms[writes, then] = path
+    return _roms[writes, then]
+
+
+def end_daemon(pidfile):
+    """Ends the QEMU of that file, where there is one: its number may be another's by now."""
+    try:
+        with open(pidfile, encoding="ascii") as f:
+            pid = int(f.read())
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
+            if f.read().startswith("qemu-system"):
+                os.kill(pid, 9)
+    except (OSError, ValueError):
+        pass
 
 
 class Qmp:
@@ -90,6 +103,8 @@ class Qemu:
         self.daemon = daemon
         self.p = n.child(argv, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         self.pid, self.monitor = self.p.pid, None
+        if daemon:
+            atexit.register(end_daemon, f"{self.dir}/pid")
 
     @property
     def qmp(self):
