@@ -205,13 +205,16 @@ static struct value steal_of_quota(const struct snap_vcpu *v)
 	return v->use.own_quota ? v->use.steal : value_pending();
 }
 
-static void look_steal(struct look *l, const char *id)
+/* The worst vCPU of each VM that waits for a CPU; say() finds the words for it. */
+static void look_waiting(struct look *l, const char *id,
+			 struct value (*get)(const struct snap_vcpu *v),
+			 void (*say)(struct look *l, struct snap_finding *f,
+				     const struct snap_vm *vm, const struct worst *w))
 {
 	for (size_t i = 0; i < l->s->nvms; i++) {
 		const struct snap_vm *vm = &l->s->vms[i];
 		struct subject subject = {id, vm->id, -1};
-		struct worst w =
-			worst_of(l->s, vm, threshold(l, &subject, STEAL_NOTICE), steal_of_others);
+		struct worst w = worst_of(l->s, vm, threshold(l, &subject, STEAL_NOTICE), get);
 		struct snap_finding *f;
 
 		if (!w.v)
@@ -222,14 +225,25 @@ static void look_steal(struct look *l, const char *id)
 			return;
 		f->vm = (int32_t)i;
 		f->vcpu = (int32_t)(w.v - l->s->vcpus);
-		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, it waits for a CPU",
-					  who(l, vm, w.v, w.others), w.value);
-		f->next = w.v->cpu < 0 ? "5: its steal over time; 6: how busy the CPUs are"
-				       : snapshot_printf(l->s,
-							 "5: its steal over time; 6: what else "
-							 "wants CPU %d",
-							 w.v->cpu);
+		say(l, f, vm, &w);
 	}
+}
+
+static void say_steal(struct look *l, struct snap_finding *f, const struct snap_vm *vm,
+		      const struct worst *w)
+{
+	f->text = snapshot_printf(l->s, "%s: %.0f%% steal, it waits for a CPU",
+				  who(l, vm, w->v, w->others), w->value);
+	f->next =
+		w->v->cpu < 0
+			? "5: its steal over time; 6: how busy the CPUs are"
+			: snapshot_printf(l->s, "5: its steal over time; 6: what else wants CPU %d",
+					  w->v->cpu);
+}
+
+static void look_steal(struct look *l, const char *id)
+{
+	look_waiting(l, id, steal_of_others, say_steal);
 }
 
 static const char *how_much(double part, double whole)
@@ -237,34 +251,24 @@ static const char *how_much(double part, double whole)
 	return part >= 0.95 * whole ? "all" : part >= 0.67 * whole ? "most" : "half";
 }
 
+static void say_quota(struct look *l, struct snap_finding *f, const struct snap_vm *vm,
+		      const struct worst *w)
+{
+	f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it its own CPU quota",
+				  who(l, vm, w->v, w->others), w->value,
+				  how_much(w->v->use.throt.v, w->value));
+	if (vm->quota_us && vm->period_us)
+		f->next = snapshot_printf(l->s,
+					  "its cgroup may use %.0f%% of a CPU: raise cpu.max (i: "
+					  "which group)",
+					  100.0 * (double)vm->quota_us / (double)vm->period_us);
+	else
+		f->next = "raise the quota of its cgroup, cpu.max (i: which group)";
+}
+
 static void look_quota(struct look *l, const char *id)
 {
-	for (size_t i = 0; i < l->s->nvms; i++) {
-		const struct snap_vm *vm = &l->s->vms[i];
-		struct subject subject = {id, vm->id, -1};
-		struct worst w =
-			worst_of(l->s, vm, threshold(l, &subject, STEAL_NOTICE), steal_of_quota);
-		struct snap_finding *f;
-
-		if (!w.v)
-			continue;
-		f = add(l, &subject, level_of(w.value, STEAL_WARNING, STEAL_ALARM), w.value,
-			STEAL_NOTICE);
-		if (!f)
-			return;
-		f->vm = (int32_t)i;
-		f->vcpu = (int32_t)(w.v - l->s->vcpus);
-		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it its own CPU quota",
-					  who(l, vm, w.v, w.others), w.value,
-					  how_much(w.v->use.throt.v, w.value));
-		f->next = vm->quota_us && vm->period_us
-				  ? snapshot_printf(
-					    l->s,
-					    "its cgroup may use %.0f%% of a CPU: raise cpu.max "
-					    "(i: which group)",
-					    100.0 * (double)vm->quota_us / (double)vm->period_us)
-				  : "raise the quota of its cgroup, cpu.max (i: which group)";
-	}
+	look_waiting(l, id, steal_of_quota, say_quota);
 }
 
 static void look_exits(struct look *l, const char *id)

@@ -2,136 +2,14 @@
 /*
  * Who is there now: the lists and the hashes (tid, VM id, pid) behind inventory.h.
  *
- * What ends is taken out of the hashes at once, so that a reused number never finds it, and
- * stays in the lists until a sweep, so that its last interval can be shown. Ended threads
- * have a hash of their own: their last events come after their end.
+ * What ends is in inventory_gone.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "inventory.h"
-
-#define MAX_OBSERVERS 8
-#define container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-
-struct link {
-	struct link *next;
-	uint32_t key;
-};
-
-struct table {
-	struct link **bucket;
-	size_t nbucket, n; /* nbucket: a power of two */
-};
-
-struct vm_node {
-	struct inv_vm vm;
-	struct link by_id, by_pid;
-	size_t vcpu_room;
-};
-
-struct thread_node {
-	struct inv_thread t;
-	struct link by_tid;
-};
-
-struct inventory {
-	struct table tids, ended, ids, pids;
-	struct inv_vm *first, **tail;
-	uint32_t last_vm, last_vcpu;
-	size_t nvm, nvcpu; /* living */
-	size_t ngone; /* marked and not swept yet */
-	uint64_t generation;
-	pid_t *unknown; /* a ring: [head, head + n) modulo room */
-	size_t unknown_head, unknown_n, unknown_room;
-	void (*ask)(void *ctx, struct inv_thread *t);
-	void *ask_ctx;
-	struct inv_observer observer[MAX_OBSERVERS];
-	size_t nobserver;
-};
-
-static size_t slot_of(const struct table *t, uint32_t key)
-{
-	/* pids are often consecutive: the multiplication spreads them over the high bits. */
-	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (t->nbucket - 1);
-}
-
-/* Without memory for a larger array the old one serves on, with longer chains. */
-static void table_grow(struct table *t)
-{
-	struct table big = {.nbucket = t->nbucket * 2, .n = t->n};
-
-	big.bucket = calloc(big.nbucket, sizeof(struct link *));
-	if (!big.bucket)
-		return;
-	for (size_t i = 0; i < t->nbucket; i++) {
-		struct link *l = t->bucket[i], *next;
-
-		for (; l; l = next) {
-			struct link **slot = &big.bucket[slot_of(&big, l->key)];
-
-			next = l->next;
-			l->next = *slot;
-			*slot = l;
-		}
-	}
-	free(t->bucket);
-	*t = big;
-}
-
-static void table_add(struct table *t, struct link *l, uint32_t key)
-{
-	struct link **slot;
-
-	if (t->n >= t->nbucket)
-		table_grow(t);
-	slot = &t->bucket[slot_of(t, key)];
-	l->key = key;
-	l->next = *slot;
-	*slot = l;
-	t->n++;
-}
-
-/* Taking out what is not in is fine: gone objects left before. */
-static void table_del(struct table *t, struct link *l)
-{
-	struct link **p = &t->bucket[slot_of(t, l->key)];
-
-	while (*p && *p != l)
-		p = &(*p)->next;
-	if (!*p)
-		return;
-	*p = l->next;
-	t->n--;
-}
-
-static struct link *table_get(const struct table *t, uint32_t key)
-{
-	struct link *l = t->bucket[slot_of(t, key)];
-
-	while (l && l->key != key)
-		l = l->next;
-	return l;
-}
-
-static struct link *table_next(struct link *l)
-{
-	uint32_t key = l->key;
-
-	do {
-		l = l->next;
-	} while (l && l->key != key);
-	return l;
-}
-
-static bool table_init(struct table *t)
-{
-	t->nbucket = 64;
-	t->bucket = calloc(t->nbucket, sizeof(struct link *));
-	return t->bucket;
-}
+#include "inventory_priv.h"
 
 struct inventory *inventory_new(void)
 {
@@ -140,8 +18,8 @@ struct inventory *inventory_new(void)
 	if (!inv)
 		return NULL;
 	inv->tail = &inv->first;
-	if (table_init(&inv->tids) && table_init(&inv->ended) && table_init(&inv->ids) &&
-	    table_init(&inv->pids))
+	if (inv_hash_init(&inv->tids) && inv_hash_init(&inv->ended) && inv_hash_init(&inv->ids) &&
+	    inv_hash_init(&inv->pids))
 		return inv;
 	inventory_free(inv);
 	return NULL;
@@ -165,57 +43,6 @@ void inventory_unobserve(struct inventory *inv, const void *ctx)
 	inv->nobserver = kept;
 }
 
-static struct vm_node *node_of_vm(struct inv_vm *vm)
-{
-	return container(vm, struct vm_node, vm);
-}
-
-static void free_thread(struct inventory *inv, struct inv_thread *t)
-{
-	struct thread_node *node = container(t, struct thread_node, t);
-
-	for (size_t i = 0; i < inv->nobserver; i++)
-		if (inv->observer[i].thread_free)
-			inv->observer[i].thread_free(inv->observer[i].ctx, t);
-	table_del(t->flags & INV_GONE ? &inv->ended : &inv->tids, &node->by_tid);
-	free(node);
-}
-
-static void free_vcpu(struct inventory *inv, struct inv_vcpu *v)
-{
-	for (size_t i = 0; i < inv->nobserver; i++)
-		if (inv->observer[i].vcpu_free)
-			inv->observer[i].vcpu_free(inv->observer[i].ctx, v);
-	free(v->xml_pin);
-	free(v);
-}
-
-static void free_vm(struct inventory *inv, struct inv_vm *vm)
-{
-	struct vm_node *node = node_of_vm(vm);
-	struct inv_thread *t;
-
-	for (size_t i = 0; i < vm->nvcpu; i++)
-		free_vcpu(inv, vm->vcpu[i]);
-	while ((t = vm->threads)) {
-		vm->threads = t->next;
-		free_thread(inv, t);
-	}
-	for (size_t i = 0; i < inv->nobserver; i++)
-		if (inv->observer[i].vm_free)
-			inv->observer[i].vm_free(inv->observer[i].ctx, vm);
-	table_del(&inv->ids, &node->by_id);
-	table_del(&inv->pids, &node->by_pid);
-	free(vm->vcpu);
-	free(vm->name);
-	free(vm->uuid);
-	free(vm->title);
-	free(vm->nova);
-	free(vm->cmdline);
-	free(vm->cgroup);
-	free(node);
-}
-
 void inventory_free(struct inventory *inv)
 {
 	struct inv_vm *vm;
@@ -224,12 +51,12 @@ void inventory_free(struct inventory *inv)
 		return;
 	while ((vm = inv->first)) {
 		inv->first = vm->next;
-		free_vm(inv, vm);
+		inventory_free_vm(inv, vm);
 	}
-	free(inv->tids.bucket);
-	free(inv->ended.bucket);
-	free(inv->ids.bucket);
-	free(inv->pids.bucket);
+	inv_hash_free(&inv->tids);
+	inv_hash_free(&inv->ended);
+	inv_hash_free(&inv->ids);
+	inv_hash_free(&inv->pids);
 	free(inv->unknown);
 	free(inv);
 }
@@ -261,16 +88,15 @@ void inventory_touch(struct inventory *inv)
 
 struct inv_vm *inventory_vm(struct inventory *inv, uint32_t id)
 {
-	struct link *l = table_get(&inv->ids, id);
+	struct inv_link *l = inv_hash_get(&inv->ids, id);
 
 	return l ? &container(l, struct vm_node, by_id)->vm : NULL;
 }
 
-/* The living VMs of one process, one after the other; NULL starts. */
-static struct inv_vm *next_of_pid(const struct inventory *inv, pid_t pid, struct inv_vm *vm)
+struct inv_vm *inventory_next_of_pid(const struct inventory *inv, pid_t pid, struct inv_vm *vm)
 {
-	struct link *l =
-		vm ? table_next(&node_of_vm(vm)->by_pid) : table_get(&inv->pids, (uint32_t)pid);
+	struct inv_link *l = vm ? inv_hash_next(&node_of_vm(vm)->by_pid)
+				: inv_hash_get(&inv->pids, (uint32_t)pid);
 
 	return l ? &container(l, struct vm_node, by_pid)->vm : NULL;
 }
@@ -279,7 +105,7 @@ struct inv_vm *inventory_find(struct inventory *inv, pid_t pid, uint64_t start, 
 {
 	struct inv_vm *vm = NULL;
 
-	while ((vm = next_of_pid(inv, pid, vm)))
+	while ((vm = inventory_next_of_pid(inv, pid, vm)))
 		if (vm->start == start && !strcmp(vm->key, key))
 			return vm;
 	return NULL;
@@ -306,7 +132,7 @@ static unsigned number_in_process(const struct inventory *inv, pid_t pid, uint64
 	struct inv_vm *vm = NULL;
 	unsigned n = 0;
 
-	while ((vm = next_of_pid(inv, pid, vm)))
+	while ((vm = inventory_next_of_pid(inv, pid, vm)))
 		if (vm->start == start && vm->nth >= n)
 			n = vm->nth + 1;
 	return n;
@@ -332,8 +158,8 @@ static struct inv_vm *new_vm(struct inventory *inv, pid_t pid, uint64_t start, c
 	vm->start = start;
 	vm->nth = number_in_process(inv, pid, start);
 	snprintf(vm->key, sizeof(vm->key), "%s", key);
-	table_add(&inv->ids, &node->by_id, vm->id);
-	table_add(&inv->pids, &node->by_pid, (uint32_t)pid);
+	inv_hash_add(&inv->ids, &node->by_id, vm->id);
+	inv_hash_add(&inv->pids, &node->by_pid, (uint32_t)pid);
 	*inv->tail = vm;
 	inv->tail = &vm->next;
 	inv->nvm++;
@@ -419,14 +245,14 @@ struct inv_vcpu *inventory_add_vcpu(struct inventory *inv, struct inv_vm *vm, in
 
 struct inv_thread *inventory_thread(const struct inventory *inv, pid_t tid)
 {
-	struct link *l = table_get(&inv->tids, (uint32_t)tid);
+	struct inv_link *l = inv_hash_get(&inv->tids, (uint32_t)tid);
 
 	return l ? &container(l, struct thread_node, by_tid)->t : NULL;
 }
 
 struct inv_thread *inventory_ended_thread(const struct inventory *inv, pid_t tid)
 {
-	struct link *l = table_get(&inv->ended, (uint32_t)tid);
+	struct inv_link *l = inv_hash_get(&inv->ended, (uint32_t)tid);
 
 	return l ? &container(l, struct thread_node, by_tid)->t : NULL;
 }
@@ -473,7 +299,7 @@ static struct inv_thread *new_thread(struct inventory *inv, struct inv_vm *vm, p
 	if (!node)
 		return NULL;
 	node->t.tid = tid;
-	table_add(&inv->tids, &node->by_tid, (uint32_t)tid);
+	inv_hash_add(&inv->tids, &node->by_tid, (uint32_t)tid);
 	link_thread(&node->t, vm);
 	inv->generation++;
 	return &node->t;
@@ -502,12 +328,11 @@ struct inv_thread *inventory_add_thread(struct inventory *inv, struct inv_vm *vm
 	return t;
 }
 
-/* Another vCPU of the thread's process that runs on it, NULL none. */
-static struct inv_vcpu *other_vcpu(const struct inventory *inv, const struct inv_thread *t)
+struct inv_vcpu *inventory_other_vcpu(const struct inventory *inv, const struct inv_thread *t)
 {
 	struct inv_vm *vm = NULL;
 
-	while ((vm = next_of_pid(inv, t->vm->pid, vm)))
+	while ((vm = inventory_next_of_pid(inv, t->vm->pid, vm)))
 		for (size_t i = 0; i < vm->nvcpu; i++)
 			if (vm->vcpu[i]->thread == t)
 				return vm->vcpu[i];
@@ -532,7 +357,7 @@ void inventory_set_thread(struct inventory *inv, struct inv_vcpu *v, struct inv_
 		return;
 	old->nvcpus--;
 	if (old->vcpu == v)
-		old->vcpu = old->nvcpus ? other_vcpu(inv, old) : NULL;
+		old->vcpu = old->nvcpus ? inventory_other_vcpu(inv, old) : NULL;
 	if (!old->nvcpus && !(old->flags & INV_GONE))
 		old->role = ROLE_VMM;
 }
@@ -617,168 +442,13 @@ struct inv_vm *inventory_identify(struct inventory *inv, struct inv_vm *vm, pid_
 		inventory_vm_gone(inv, vm);
 		return known;
 	}
-	table_del(&inv->pids, &node->by_pid);
+	inv_hash_del(&inv->pids, &node->by_pid);
 	vm->nth = number_in_process(inv, pid, start);
 	vm->pid = pid;
 	vm->start = start;
 	snprintf(vm->key, sizeof(vm->key), "%s", key);
 	vm->flags &= (uint8_t)~INV_PROVISIONAL;
-	table_add(&inv->pids, &node->by_pid, (uint32_t)pid);
+	inv_hash_add(&inv->pids, &node->by_pid, (uint32_t)pid);
 	inv->generation++;
 	return vm;
-}
-
-void inventory_thread_gone(struct inventory *inv, struct inv_thread *t)
-{
-	struct thread_node *node = container(t, struct thread_node, t);
-
-	if (t->flags & INV_GONE)
-		return;
-	t->flags |= INV_GONE;
-	table_del(&inv->tids, &node->by_tid);
-	table_add(&inv->ended, &node->by_tid, (uint32_t)t->tid);
-	inv->ngone++;
-	inv->generation++;
-}
-
-void inventory_vcpu_gone(struct inventory *inv, struct inv_vcpu *v)
-{
-	if (v->flags & INV_GONE)
-		return;
-	v->flags |= INV_GONE;
-	inv->nvcpu--;
-	inv->ngone++;
-	inv->generation++;
-}
-
-/*
- * The process may hold another VM: its threads live on there. Those that ran only this
- * VM's vCPUs end with it, so that its last interval keeps its figures; where they still
- * exist they are found again as new threads of the other VM.
- */
-static void leave_threads(struct inventory *inv, struct inv_vm *vm, struct inv_vm *heir)
-{
-	struct inv_thread *t, *next;
-
-	for (t = vm->threads; t; t = next) {
-		struct inv_vcpu *v = heir && t->nvcpus ? other_vcpu(inv, t) : NULL;
-
-		next = t->next;
-		if (v) {
-			t->vcpu = v;
-			inventory_move_thread(inv, t, v->vm);
-		} else if (heir && t->role != ROLE_VCPU) {
-			inventory_move_thread(inv, t, heir);
-		} else {
-			inventory_thread_gone(inv, t);
-		}
-	}
-}
-
-void inventory_vm_gone(struct inventory *inv, struct inv_vm *vm)
-{
-	struct inv_vm *heir;
-
-	if (vm->flags & INV_GONE)
-		return;
-	vm->flags |= INV_GONE;
-	table_del(&inv->pids, &node_of_vm(vm)->by_pid);
-	heir = vm->flags & INV_PROVISIONAL ? NULL : next_of_pid(inv, vm->pid, NULL);
-	if (heir && heir->start != vm->start)
-		heir = NULL;
-	leave_threads(inv, vm, heir);
-	for (size_t i = 0; i < vm->nvcpu; i++)
-		inventory_vcpu_gone(inv, vm->vcpu[i]);
-	inv->nvm--;
-	inv->ngone++;
-	inv->generation++;
-}
-
-/* No vCPU may point to a thread that is about to be freed, whichever VM it is of. */
-static void detach_thread(struct inventory *inv, struct inv_thread *t)
-{
-	for (struct inv_vm *vm = inv->first; vm && t->nvcpus; vm = vm->next) {
-		if (vm->pid != t->vm->pid)
-			continue;
-		for (size_t i = 0; i < vm->nvcpu; i++)
-			if (vm->vcpu[i]->thread == t)
-				inventory_set_thread(inv, vm->vcpu[i], NULL);
-	}
-}
-
-/* True when it is to be freed; else it is marked for the next time. */
-static bool sweep_one(struct inventory *inv, uint8_t *flags, bool all)
-{
-	if (!(*flags & INV_GONE))
-		return false;
-	if (all || *flags & INV_LAST)
-		return true;
-	*flags |= INV_LAST;
-	inv->ngone++;
-	return false;
-}
-
-static void sweep_vcpus(struct inventory *inv, struct inv_vm *vm, bool all)
-{
-	size_t keep = 0;
-
-	/* First all threads let go: that looks at the VM's other vCPUs, so none is freed yet. */
-	for (size_t i = 0; i < vm->nvcpu; i++)
-		if (vm->vcpu[i]->flags & INV_GONE && (all || vm->vcpu[i]->flags & INV_LAST))
-			inventory_set_thread(inv, vm->vcpu[i], NULL);
-	for (size_t i = 0; i < vm->nvcpu; i++) {
-		if (sweep_one(inv, &vm->vcpu[i]->flags, all))
-			free_vcpu(inv, vm->vcpu[i]);
-		else
-			vm->vcpu[keep++] = vm->vcpu[i];
-	}
-	vm->nvcpu = keep;
-}
-
-static void sweep_vm(struct inventory *inv, struct inv_vm *vm, bool all)
-{
-	struct inv_thread **p = &vm->threads, *t;
-
-	sweep_vcpus(inv, vm, all);
-	while ((t = *p)) {
-		if (!sweep_one(inv, &t->flags, all)) {
-			p = &t->next;
-			continue;
-		}
-		detach_thread(inv, t);
-		*p = t->next;
-		vm->nthread--;
-		free_thread(inv, t);
-	}
-}
-
-static void sweep(struct inventory *inv, bool all)
-{
-	struct inv_vm **p = &inv->first, *vm;
-
-	if (!inv->ngone)
-		return;
-	inv->ngone = 0;
-	for (vm = inv->first; vm; vm = vm->next)
-		sweep_vm(inv, vm, all || vm->flags & INV_LAST);
-	while ((vm = *p)) {
-		if (!sweep_one(inv, &vm->flags, all)) {
-			p = &vm->next;
-			continue;
-		}
-		*p = vm->next;
-		free_vm(inv, vm);
-	}
-	inv->tail = p;
-	inv->generation++;
-}
-
-void inventory_sweep(struct inventory *inv)
-{
-	sweep(inv, true);
-}
-
-void inventory_sweep_old(struct inventory *inv)
-{
-	sweep(inv, false);
 }
