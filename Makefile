@@ -17,6 +17,14 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PKGS = ncursesw libtraceevent libelf libproc2 jansson expat zlib liblzma
+# BPF=0: without the programs that read and count inside the kernel, and without clang and libbpf.
+BPF ?= 1
+ifeq ($(BPF),1)
+PKGS += libbpf
+BPF_OBJ = $(patsubst collectors/bpf/%.bpf.c,$(B)/bpf/%.bpf.o,$(wildcard collectors/bpf/*.bpf.c))
+BPF_CFLAGS = -DKVMTOP_BPF='"$(abspath $(B))/bpf"'
+CLANG ?= clang
+endif
 LIBPERF = $(abspath build)/libperf
 
 # --- flags -------------------------------------------------------------------------------------
@@ -69,7 +77,18 @@ $(B)/kvmtop: $(B)/obj/src/main.o $(B)/libkvmtop.a $(LIBPERF)/stamp
 $(B)/obj/%.o: %.c $(B)/flags | $(LIBPERF)/stamp
 	@mkdir -p $(@D)
 	$(SAY) CC $<
-	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_OBJ) -c -o $@ $<
+
+# Made by clang whatever compiles the rest, and a part of the program (.incbin). The debug sections go,
+# the type information stays: by it libbpf fits a program to the running kernel.
+$(B)/bpf/%.bpf.o: collectors/bpf/%.bpf.c $(wildcard collectors/bpf/*.h) | need-build
+	@mkdir -p $(@D)
+	$(SAY) BPF $<
+	$(Q)$(CLANG) -O2 -g -Wall -Wextra -Werror -target bpf -I/usr/include/$$(gcc -print-multiarch) -c -o $@ $<
+	$(Q)if command -v llvm-strip >/dev/null; then llvm-strip -g $@; fi
+
+$(B)/obj/collectors/sched_iter.o: CFLAGS_OBJ = $(BPF_CFLAGS)
+$(B)/obj/collectors/sched_iter.o: $(BPF_OBJ)
 
 $(B)/libkvmtop.a: $(LIBOBJ)
 	$(SAY) AR $@
@@ -101,8 +120,8 @@ $(B)/fuzz/%: tests/fuzz/%.c $(B)/obj/tests/fuzz/main_replay.o $(B)/libkvmtop.a $
 # Rewritten only when it differs: other flags or another compiler make everything old.
 $(B)/flags: FORCE | need-build
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' | cmp -s - $@ || \
-		echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' >$@
+	@echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) BPF=$(BPF)' | cmp -s - $@ || \
+		echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) BPF=$(BPF)' >$@
 
 $(LIBPERF)/stamp: FORCE | need-build
 	@CC='$(CC)' sh scripts/libperf.sh $(LIBPERF)
@@ -187,7 +206,7 @@ help:
 ## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
 ## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages
 ## format       clang-format over all files              clean, distclean (libperf too)
-## CC=clang, OPT='-O0 -g', CFLAGS, LDFLAGS, B=another build folder
+## CC=clang, OPT='-O0 -g', CFLAGS, LDFLAGS, B=another build folder, BPF=0: without clang and libbpf
 
 FORCE:
 -include $(OBJ:.o=.d) $(GUEST:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)

@@ -19,7 +19,8 @@
 
 #define FILE_MIN (64u << 10)
 #define FILE_MAX (8u << 20) /* /proc/schedstat of 4096 CPUs, with its domains' lines, is less */
-#define TASKS_EVERY 5 /* ticks, unless the list of tasks is on screen */
+#define TASKS_EVERY 5 /* ticks, unless the list of tasks is on screen or they are few */
+#define TASKS_FEW 200 /* processes; each costs some 10 us */
 #define MAX_CPUS 4096
 
 struct host_cpu {
@@ -213,7 +214,8 @@ static int host_tick(void *state, int64_t now, int64_t watermark)
 		h->env->sink->host(h->env->sink->ctx, &r);
 	}
 	/* The second reading gives the first figures: not five ticks later. */
-	if (h->want_tasks || h->tick < 2 || h->tick % TASKS_EVERY == 0)
+	if (h->want_tasks || h->tick < 2 || h->tick % TASKS_EVERY == 0 ||
+	    host_tasks_seen(h->tasks) <= TASKS_FEW)
 		host_tasks_read(h->tasks);
 	h->tick++;
 	return err;

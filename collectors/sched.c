@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Collector `sched`: stat and schedstat of the threads that the inventory knows, and their
+ * Collector `sched`: the scheduler's counters of the threads that the inventory knows, and their
  * quotas.
  *
- * vCPU threads are read every tick through held descriptors: a pread costs a quarter of an
- * open, and a held one answers ESRCH after death, so that a reused tid is never read under it.
+ * One pass of a BPF program reads them all (sched_iter.h). Where that may not be had, and for a
+ * thread that it left out, stat and schedstat are read: those of vCPU threads every tick through
+ * held descriptors, since a pread costs a quarter of an open, and a held one answers ESRCH after
+ * death, so that a reused tid is never read under it.
  */
 #include "sched.h"
 
@@ -19,8 +21,10 @@
 #include "clock.h"
 #include "inventory.h"
 #include "procfs.h"
-#include "sched_quota.h"
+#include "sched_iter.h"
 #include "sched_place.h"
+#include "sched_priv.h"
+#include "sched_quota.h"
 #include "sysroot.h"
 
 #define OTHERS_EVERY 5 /* ticks: threads that are no vCPU, unless their pane is open */
@@ -36,17 +40,23 @@ struct sched_task {
 	bool tried; /* to hold them */
 	bool asked; /* its switches, for it did not run through */
 	struct thread_quota quota;
+	struct sched_iter *wanted; /* the iterator that knows it, NULL: none */
+	unsigned tick; /* in which it was read last */
 	int64_t time; /* of the last reading, 0 none */
 	unsigned readings;
-	uint64_t run_ns;
+	uint64_t run_ns, nr_sched;
 };
 
 struct sched {
 	const struct collector_env *env;
 	struct quotas *quotas;
+	struct sched_iter *iter; /* NULL: not to be used */
+	bool iter_works; /* it did in the last tick */
+	bool iter_told; /* what came of it */
 	unsigned tick;
 	unsigned held, may_hold; /* descriptors */
 	unsigned held_groups; /* of cgroups, kept by quotas */
+	long hz; /* ticks of /proc a second */
 	bool threads, pins;
 	size_t pins_now; /* wanted since the last tick: so many more at once */
 };
@@ -57,6 +67,8 @@ static void drop_task(struct inv_thread *t)
 
 	if (!k)
 		return;
+	if (k->wanted)
+		sched_iter_drop(k->wanted, t->tid, t);
 	if (k->stat >= 0)
 		close(k->stat);
 	if (k->schedstat >= 0)
@@ -104,6 +116,7 @@ static int sched_open(const struct collector_env *env, void **state)
 	if (!s)
 		return -ENOMEM;
 	s->env = env;
+	s->hz = sysconf(_SC_CLK_TCK);
 	s->quotas = quotas_new(env);
 	err = s->quotas ? inventory_observe(env->inv, &o) : -ENOMEM;
 	if (err) {
@@ -111,6 +124,8 @@ static int sched_open(const struct collector_env *env, void **state)
 		free(s);
 		return err;
 	}
+	if (env->config && !env->config->threads_by_proc && sysroot_is_live(env->root))
+		s->iter = sched_iter_new();
 	*state = s;
 	return 0;
 }
@@ -124,6 +139,7 @@ static void sched_close(void *state)
 	for (struct inv_vm *vm = inventory_first(s->env->inv); vm; vm = vm->next)
 		for (struct inv_thread *t = vm->threads; t; t = t->next)
 			drop_task(t);
+	sched_iter_free(s->iter);
 	quotas_free(s->quotas);
 	free(s);
 }
@@ -165,7 +181,8 @@ static struct sched_task *task_of(struct sched *s, struct inv_thread *t)
 		t->cookie[INV_COOKIE_SCHED] = k;
 	}
 	/* Also one that was known before it was seen to run a vCPU. */
-	if (t->role == ROLE_VCPU && !k->tried && s->held + s->held_groups + 2 <= s->may_hold) {
+	if (t->role == ROLE_VCPU && !k->tried && !s->iter_works &&
+	    s->held + s->held_groups + 2 <= s->may_hold) {
 		k->tried = true;
 		k->stat = hold(s, t, "stat");
 		k->schedstat = hold(s, t, "schedstat");
@@ -297,6 +314,16 @@ static int fill(const struct sched *s, struct inv_thread *t, const struct sched_
 	return 0;
 }
 
+static void hand_on(struct sched *s, struct sched_task *k, const struct thread_reading *r)
+{
+	k->tick = s->tick;
+	k->time = r->time;
+	k->readings++;
+	k->run_ns = r->run_ns;
+	k->nr_sched = r->nr_sched;
+	s->env->sink->thread(s->env->sink->ctx, r);
+}
+
 static void read_thread(struct sched *s, struct inv_thread *t)
 {
 	struct sched_task *k = task_of(s, t);
@@ -313,17 +340,102 @@ static void read_thread(struct sched *s, struct inv_thread *t)
 	if (err)
 		return;
 	add_switches(s, k, &r);
-	k->time = r.time;
-	k->readings++;
-	k->run_ns = r.run_ns;
-	s->env->sink->thread(s->env->sink->ctx, &r);
+	hand_on(s, k, &r);
+}
+
+/* ---- all of them in one pass ---- */
+
+/*
+ * On a CPU without a tick (nohz_full) the kernel brings the run time of a thread up to date when
+ * its stat is read, but for the iterator it stands still for a second.
+ */
+static bool stands_still(const struct sched_task *k, const struct thread_reading *r)
+{
+	return r->on_cpu && k->time && r->nr_sched == k->nr_sched && r->run_ns == k->run_ns &&
+	       r->time - k->time > 2 * TICK;
+}
+
+static uint64_t ticks_of(uint64_t ns, long hz)
+{
+	return ns / (uint64_t)(NS_PER_S / hz);
+}
+
+static void on_record(void *ctx, void *token, const struct task_record *c)
+{
+	struct sched *s = ctx;
+	struct inv_thread *t = token;
+	struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+	struct thread_reading r = {
+		.thread = t,
+		.time = (int64_t)c->time,
+		.has_sched = true,
+		.has_gtime = true,
+		.has_vol = true,
+		.has_nonvol = true,
+		.has_on_cpu = true,
+		.raw_ticks = true,
+		.state = sched_iter_letter(c->state),
+		.cpu = c->cpu,
+		.on_cpu = c->on_cpu,
+		.run_ns = c->run_ns,
+		.delay_ns = c->delay_ns,
+		.nr_sched = c->nr_sched,
+		.utime = ticks_of(c->utime, s->hz),
+		.stime = ticks_of(c->stime, s->hz),
+		.gtime = ticks_of(c->gtime, s->hz),
+		.minflt = c->minflt,
+		.majflt = c->majflt,
+		.blkio_ticks = ticks_of(c->blkio_ns, s->hz),
+		.vol = c->vol,
+		.nonvol = c->nonvol,
+	};
+
+	if (t->flags & INV_GONE)
+		return;
+	if (t->start && ticks_of(c->start, s->hz) != t->start)
+		return; /* the tid is another thread's now, or /proc counts from another boot time
+			 */
+	if (!stands_still(k, &r))
+		hand_on(s, k, &r);
+}
+
+/* Threads that the iterator does not know yet; what it knows it forgets when they are freed. */
+static void want_all(struct sched *s)
+{
+	for (struct inv_vm *vm = inventory_first(s->env->inv); vm; vm = vm->next)
+		for (struct inv_thread *t = vm->threads; t; t = t->next) {
+			struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
+
+			if (t->flags & INV_GONE || (k && k->wanted))
+				continue;
+			k = task_of(s, t);
+			if (k && sched_iter_want(s->iter, t->tid, t) == 0)
+				k->wanted = s->iter;
+		}
+}
+
+static void read_in_one_pass(struct sched *s)
+{
+	enum sched_iter_state state = s->iter ? sched_iter_state(s->iter) : ITER_LOADING;
+
+	if (state == ITER_LOADING)
+		return;
+	if (!s->iter_told)
+		sched_say_iter(s->env, s->iter, state == ITER_WORKS);
+	s->iter_told = true;
+	if (state == ITER_FAILED)
+		return;
+	s->iter_works = true;
+	want_all(s);
+	if (sched_iter_read(s->iter, on_record, s) < 0)
+		s->iter_works = false; /* by files what is missing; the next tick tries again */
 }
 
 static bool due(const struct sched *s, const struct inv_thread *t)
 {
 	const struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
 
-	if (t->flags & INV_GONE)
+	if (t->flags & INV_GONE || (k && k->tick == s->tick))
 		return false;
 	/* A thread that is new needs its baseline and its first figures at once. */
 	return t->role == ROLE_VCPU || s->threads || !k || k->readings < 2 ||
@@ -393,6 +505,7 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	s->tick++;
 	s->may_hold = raise_nofile(s);
 	count_held(s);
+	read_in_one_pass(s);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		read_vm(s, vm);
 	s->held_groups = quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0);
@@ -404,55 +517,6 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	if (s->pins)
 		read_places(s);
 	return 0;
-}
-
-/* ---- what is there ---- */
-
-static void probe_schedstat(const struct collector_env *env, struct probes *out)
-{
-	char buf[128];
-	struct proc_schedstat ss;
-	ssize_t n = sysroot_read(env->root, "proc/self/schedstat", buf, sizeof(buf));
-
-	if (n < 0) /* a fixture has no proc/self */
-		n = sysroot_read(env->root, "proc/1/schedstat", buf, sizeof(buf));
-	if (n >= 0 && procfs_parse_schedstat(buf, (size_t)n, &ss) == 0)
-		probe_add(out, "run delay", SOURCE_OK, NULL,
-			  "works: steal from field 2 of /proc/<pid>/task/<tid>/schedstat");
-	else
-		probe_add(out, "run delay",
-			  sysroot_is_host(env->root) ? SOURCE_OFF : SOURCE_PARTIAL,
-			  "a kernel with CONFIG_SCHED_INFO (all distributions' have it)",
-			  "/proc/<pid>/schedstat cannot be read (%s): no steal, CPU in ticks of 10 "
-			  "ms",
-			  n < 0 ? strerror((int)-n) : "not three numbers");
-}
-
-static void probe_quota(const struct collector_env *env, struct probes *out)
-{
-	static const char *const files[] = {
-		"sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/unified/cgroup.controllers",
-		"sys/fs/cgroup/cpu/tasks", "sys/fs/cgroup/cpu,cpuacct/tasks"};
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		int fd = sysroot_openat(env->root, files[i], O_PATH | O_CLOEXEC);
-
-		if (fd < 0)
-			continue;
-		close(fd);
-		probe_add(out, "CPU quota", SOURCE_OK, NULL, "works: cpu.stat of cgroup %s",
-			  strstr(files[i], "controllers") ? "v2" : "v1");
-		return;
-	}
-	probe_add(out, "CPU quota", SOURCE_PARTIAL, "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
-		  "no cgroup file system below /sys/fs/cgroup: a quota cannot be told from "
-		  "competition");
-}
-
-static void sched_probe(const struct collector_env *env, struct probes *out)
-{
-	probe_schedstat(env, out);
-	probe_quota(env, out);
 }
 
 const struct collector collector_sched = {

@@ -42,6 +42,7 @@ LIBRARIES = {
     "libelf": (r"(libelf|gelf|elf)\.h|elfutils/.*", "symbols"),
     "zlib": (r"zlib\.h", "symbols"),
     "liblzma": (r"lzma(/.*)?\.h", "symbols"),
+    "libbpf": (r"bpf/.*", "collectors"),
     "libproc2": (r"libproc2/.*", "collectors"),
     "jansson": (r"jansson\.h", "model"),
     "expat": (r"expat\.h", "collectors"),

@@ -94,7 +94,7 @@ static int open_engine(struct batch *b, char *err, size_t size)
 		.collectors = b->o->collectors,
 		.delay_s = b->o->delay_s,
 		.max_overhead_pct = b->o->max_overhead_pct,
-		.collector = {.delay_s = b->o->delay_s},
+		.collector = {.delay_s = b->o->delay_s, .threads_by_proc = b->o->threads_by_proc},
 	};
 	struct demand d = demand_of(b);
 	int rc = engine_new(&cfg, &b->engine, err, size);

@@ -251,7 +251,8 @@ static bool in_list(const char *list, const char *name)
 /* True when anything works at all. */
 static bool probe_all(struct doctor_report *r, struct sysroot *root, const struct options *o)
 {
-	const struct collector_config cfg = {.delay_s = o->delay_s};
+	const struct collector_config cfg = {.delay_s = o->delay_s,
+					     .threads_by_proc = o->threads_by_proc};
 	const struct collector_env env = {.root = root, .config = &cfg};
 	bool works = false;
 

@@ -92,7 +92,7 @@ static int open_engine(struct live *l, char *err)
 		.delay_s = l->o->delay_s,
 		.short_first = true,
 		.max_overhead_pct = l->o->max_overhead_pct,
-		.collector = {.delay_s = l->o->delay_s},
+		.collector = {.delay_s = l->o->delay_s, .threads_by_proc = l->o->threads_by_proc},
 	};
 	int r = engine_new(&cfg, &l->engine, err, ERR_SIZE);
 

@@ -24,6 +24,7 @@ struct kvm_names;
 struct collector_config {
 	double delay_s;
 	size_t ring_bytes; /* 0: by the rule of product.md, "Limits" */
+	bool threads_by_proc; /* two files a thread, though one BPF program could read them all */
 	bool lost_test; /* tests: smallest ring, no early wake-ups */
 };
 

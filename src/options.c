@@ -29,6 +29,7 @@ enum {
 	OPT_TOTALS,
 	OPT_WHEN,
 	OPT_MAX_OVERHEAD,
+	OPT_THREADS_BY,
 	OPT_COLOR,
 	OPT_ROOT,
 	OPT_COMPLETION,
@@ -266,6 +267,18 @@ static int parse_overhead(struct options *o, const char *arg, char *err, size_t 
 	return 0;
 }
 
+static int parse_threads_by(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (strcmp(arg, "auto") != 0 && strcmp(arg, "proc") != 0)
+		return bad(err, size,
+			   "--threads-by '%s': not a way to read threads: give auto or proc",
+			   shown(arg, buf, sizeof(buf)));
+	o->threads_by_proc = strcmp(arg, "proc") == 0;
+	return 0;
+}
+
 static int parse_color(struct options *o, const char *arg, char *err, size_t size)
 {
 	static const char *const words[] = {"auto", "never", "always", "8", "256", "truecolor"};
@@ -361,6 +374,8 @@ const struct option_row option_rows[] = {
 	 NULL, FOR_BATCH | FOR_DEMO, false, parse_when},
 	{OPT_MAX_OVERHEAD, "max-overhead", "PCT", "give up events that would cost more of the host than this; 0: never (2)",
 	 "0 1 2 5 10", EVERY, false, parse_overhead},
+	{OPT_THREADS_BY, "threads-by", "HOW", "read the threads' counters by a BPF program where that works, or always from /proc: auto or proc (auto)",
+	 "auto proc", EVERY, false, parse_threads_by},
 	{OPT_COLOR, "color", "WHEN", "colours: auto, never, always, 8, 256 or truecolor (auto)", "auto never always 8 256 truecolor",
 	 FOR_LIVE | FOR_DEMO, false, parse_color},
 	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", EVERY | FOR_DOCTOR, false,

@@ -54,6 +54,7 @@ struct options {
 	struct when *when; /* NULL: none */
 	const char *when_text;
 	double max_overhead_pct;
+	bool threads_by_proc;
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
 };

@@ -124,9 +124,11 @@ struct thread_reading {
 	uint64_t run_ns, delay_ns, nr_sched; /* schedstat */
 	uint64_t utime, stime, gtime, gstime; /* clock ticks; utime contains gtime */
 	uint64_t minflt, majflt, blkio_ticks;
-	/* Switches: read where state R and a gap in run_ns leave it open what the thread did. */
+	/* Switches: from files only where state R and a gap in run_ns leave it open what it did. */
 	bool has_vol, has_nonvol;
 	uint64_t vol, nonvol;
+	bool has_on_cpu, on_cpu; /* it has a CPU at this moment */
+	bool raw_ticks; /* utime and stime not scaled to run_ns, as stat has them */
 };
 
 /* Where a thread may run and has its memory; costly, so only on demand.pins. */

@@ -8,8 +8,8 @@
  * takes what was shown already away again.
  *
  * Time may be neither run nor delay: interrupts, what a hypervisor below took, a tick's lag. It is
- * no steal, so it counts only while the thread does wait: it was scheduled in once more than it
- * was switched out while it is on a CPU, and as often while it waits for one.
+ * no steal, so it counts only while the thread does wait: where it is not said, it was scheduled in
+ * once more than it was switched out while it is on a CPU, and as often while it waits for one.
  */
 #include "use.h"
 
@@ -31,8 +31,10 @@ static double pct(double part, int64_t whole)
 
 static bool backwards(const struct thread_reading *a, const struct thread_reading *b)
 {
-	if (b->time <= a->time || b->utime < a->utime || b->stime < a->stime ||
-	    (a->has_gtime && b->has_gtime && b->gtime < a->gtime))
+	if (b->time <= a->time)
+		return true;
+	if (a->raw_ticks == b->raw_ticks && (b->utime < a->utime || b->stime < a->stime ||
+					     (a->has_gtime && b->has_gtime && b->gtime < a->gtime)))
 		return true;
 	if (a->has_gstime && b->has_gstime && b->gstime < a->gstime)
 		return true;
@@ -56,6 +58,8 @@ static struct use_ticks ticks_of(const struct thread_reading *r)
  */
 static enum where where_is(const struct thread_reading *r)
 {
+	if (r->state == 'R' && r->has_on_cpu)
+		return r->on_cpu ? ON_CPU : WAITING;
 	if (r->state != 'R' || !r->has_sched || !r->has_vol || !r->has_nonvol)
 		return SOMEWHERE;
 	return (int64_t)(r->nr_sched - r->vol - r->nonvol) > 0 ? ON_CPU : WAITING;
@@ -83,6 +87,8 @@ static void find_shares(struct use_state *u, const struct thread_reading *r)
 {
 	double user, sys, guest;
 
+	if (r->raw_ticks != u->last.raw_ticks)
+		u->base = u->mid = ticks_of(r); /* another scale: what was known stays until then */
 	move_window(u, r->time);
 	user = (double)(r->utime - u->base.utime);
 	sys = (double)(r->stime - u->base.stime);

@@ -212,6 +212,8 @@ class Kvmtop:
         self.delay = delay
         self.err = open(os.path.join(os.environ.get("TEST_TMP", "/tmp"),
                                      f"kvmtop-{os.getpid()}-{len(_children)}.err"), "w+b")
+        how = os.environ.get("TEST_THREADS_BY")  # the same tests with another source of the threads' figures
+        args = (*(["--threads-by", how] if how else []), *args)
         self.p = child([*wrap, program, "--batch", "--format", "json", "-d", str(delay),
                         *map(str, args)], stdout=subprocess.PIPE, stderr=self.err,
                        stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})

@@ -258,7 +258,7 @@ void ui_demand(const struct ui *ui, struct demand *out)
 	ui_layout(ui, &l);
 	memset(out, 0, sizeof(*out));
 	out->kinds = KIND_BIT(KIND_VMEXIT);
-	out->tasks = v->level == LEVEL_HOST || ui->mode == MODE_TASKS;
+	out->tasks = ui->mode == MODE_TASKS;
 	out->pins = v->level != LEVEL_HOST || v->all_vcpus || ui->mode == MODE_INFO;
 	demand_selected(ui, out);
 	if (p && l.pane.h && p->demand)

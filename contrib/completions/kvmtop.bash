@@ -47,6 +47,9 @@ _kvmtop()
 	--max-overhead)
 		words='0 1 2 5 10'
 		;;
+	--threads-by)
+		words='auto proc'
+		;;
 	--color)
 		words='auto never always 8 256 truecolor'
 		;;
@@ -58,7 +61,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='demo doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --color --root --completion --version --help ' ;;
+		words='demo doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --color --root --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

@@ -19,6 +19,7 @@ complete -c kvmtop -l event -x -a 'vmexit mmio ioport msr hypercall userexit hal
 complete -c kvmtop -l totals -d 'counts and times of exits since the start, not of the interval'
 complete -c kvmtop -l when -x -a '' -d 'only rows for which this holds: '\''steal_max_pct>20 and exit_pct>5 for 3'\''; exit status 3 when there was one'
 complete -c kvmtop -l max-overhead -x -a '0 1 2 5 10' -d 'give up events that would cost more of the host than this; 0: never (2)'
+complete -c kvmtop -l threads-by -x -a 'auto proc' -d 'read the threads'\'' counters by a BPF program where that works, or always from /proc: auto or proc (auto)'
 complete -c kvmtop -l color -x -a 'auto never always 8 256 truecolor' -d 'colours: auto, never, always, 8, 256 or truecolor (auto)'
 complete -c kvmtop -l root -x -a '(__fish_complete_directories)' -d 'the host'\''s proc and sys are under DIR (/)'
 complete -c kvmtop -l completion -x -a 'bash zsh fish' -d 'print the completion script for bash, zsh or fish'

@@ -536,16 +536,18 @@ static void what_is_missing_is_said(void **state)
 	(void)state;
 	set_up(&f);
 	collector_sched.probe(&f.env, &p);
-	assert_int_equal(p.n, 2);
-	assert_int_not_equal(p.p[0].state, SOURCE_OK);
-	assert_non_null(strstr(p.p[0].why, "schedstat"));
-	assert_non_null(strstr(p.p[1].mend, "mount -t cgroup2"));
+	assert_int_equal(p.n, 3);
+	assert_string_equal(p.p[0].source, "threads"); /* files are all that a fixture has */
+	assert_int_equal(p.p[0].state, SOURCE_OK);
+	assert_int_not_equal(p.p[1].state, SOURCE_OK);
+	assert_non_null(strstr(p.p[1].why, "schedstat"));
+	assert_non_null(strstr(p.p[2].mend, "mount -t cgroup2"));
 	text(&f, "proc/1/schedstat", "1 2 3\n");
 	text(&f, V2 "/cgroup.controllers", "cpu\n");
 	memset(&p, 0, sizeof(p));
 	collector_sched.probe(&f.env, &p);
-	assert_int_equal(p.p[0].state, SOURCE_OK);
 	assert_int_equal(p.p[1].state, SOURCE_OK);
+	assert_int_equal(p.p[2].state, SOURCE_OK);
 	tear_down(&f);
 }
 
