@@ -60,7 +60,8 @@ static int open_ui(struct live *l, char *err)
 		.delay_s = l->o->delay_s,
 		.settings = has_path ? path : NULL,
 		.can_demo = !l->o->root && access("/dev/kvm", R_OK | W_OK) == 0,
-		.want_vm = want_vm,
+		/* NULL where all are wanted: then there is a row of all together. */
+		.want_vm = filter_has_vms(l->o->filter) ? want_vm : NULL,
 		.want_vcpu = want_vcpu,
 		.want_ctx = l->o->filter,
 	};

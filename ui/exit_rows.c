@@ -3,7 +3,6 @@
 #include "exit_rows.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -29,6 +28,8 @@ static const struct snap_exits *selected_exits(const struct pane_ctx *c)
 {
 	if (c->vcpu)
 		return &c->vcpu->ex;
+	if (c->host)
+		return &c->snap->host.ex;
 	return c->vm ? &c->vm->ex : NULL;
 }
 
@@ -57,7 +58,16 @@ void exit_rows_add(const struct pane_ctx *c, enum kvm_kind kind, struct row_list
 	}
 }
 
-/* The row of the same identity in another snapshot, of the same VM or vCPU; NULL: none. */
+static const struct snap_exit *find_row(const struct snapshot *s, const struct snap_exits *ex,
+					uint64_t id)
+{
+	for (uint32_t i = 0; ex && i < ex->n; i++)
+		if (row_id(&s->exits[ex->first + i]) == id)
+			return &s->exits[ex->first + i];
+	return NULL;
+}
+
+/* The row of the same identity in another snapshot, of the same host, VM or vCPU; NULL: none. */
 static const struct snap_exit *row_in(const struct snapshot *s, const struct pane_ctx *c,
 				      uint64_t id)
 {
@@ -65,10 +75,7 @@ static const struct snap_exit *row_in(const struct snapshot *s, const struct pan
 	const struct snap_vcpu *v = c->vcpu ? snap_vcpu_by_id(s, c->vcpu->id) : NULL;
 	const struct snap_exits *ex = c->vcpu ? (v ? &v->ex : NULL) : (vm ? &vm->ex : NULL);
 
-	for (uint32_t i = 0; ex && i < ex->n; i++)
-		if (row_id(&s->exits[ex->first + i]) == id)
-			return &s->exits[ex->first + i];
-	return NULL;
+	return find_row(s, c->host ? &s->host.ex : ex, id);
 }
 
 #define MAX_COLS 512
@@ -138,62 +145,91 @@ static void draw_detail(const struct pane_ctx *c, const struct area *a, const st
 		area_text(a, 0, 1, ROLE_DIM, "no times of it yet");
 }
 
+/* Whose part of a row it is: a vCPU's, or on the host a VM's. */
 struct share {
+	const struct snap_vm *vm; /* NULL: of .vcpu */
 	int vcpu;
 	uint64_t count;
 };
 
-static int by_count(const void *a, const void *b)
-{
-	const struct share *x = a, *y = b;
+#define MAX_SHARES 64 /* no line has room for more */
 
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return x->vcpu < y->vcpu ? -1 : x->vcpu > y->vcpu;
+struct shares {
+	struct share share[MAX_SHARES]; /* the largest first */
+	size_t n;
+	uint64_t sum; /* also of those that found no place */
+};
+
+static uint64_t count_in(const struct pane_ctx *c, const struct snap_exits *ex, uint64_t id)
+{
+	const struct snap_exit *e = find_row(c->snap, ex, id);
+
+	if (!e)
+		return 0;
+	return c->view->totals ? e->total.count : e->now.count;
 }
 
-#define MAX_SHARES 512
-
-static size_t collect_shares(const struct pane_ctx *c, uint64_t id, struct share *out,
-			     uint64_t *sum)
+static void add_share(struct shares *s, const struct share *one)
 {
-	size_t n = 0;
+	size_t at = s->n < MAX_SHARES ? s->n : MAX_SHARES - 1;
 
-	*sum = 0;
-	for (uint32_t i = 0; i < c->vm->vcpu_n && n < MAX_SHARES; i++) {
-		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
+	if (!one->count)
+		return;
+	s->sum += one->count;
+	if (s->n < MAX_SHARES)
+		s->n++;
+	else if (s->share[at].count >= one->count)
+		return;
+	for (; at && s->share[at - 1].count < one->count; at--)
+		s->share[at] = s->share[at - 1];
+	s->share[at] = *one;
+}
 
-		for (uint32_t k = 0; k < v->ex.n; k++) {
-			const struct snap_exit *e = &c->snap->exits[v->ex.first + k];
-			uint64_t count = c->view->totals ? e->total.count : e->now.count;
+static void collect_shares(const struct pane_ctx *c, uint64_t id, struct shares *out)
+{
+	const struct snapshot *s = c->snap;
 
-			if (row_id(e) != id || !count)
-				continue;
-			out[n++] = (struct share){.vcpu = v->index, .count = count};
-			*sum += count;
-		}
+	out->n = 0;
+	out->sum = 0;
+	for (size_t i = 0; c->host && i < s->nvms; i++) {
+		struct share one = {.vm = &s->vms[i], .count = count_in(c, &s->vms[i].ex, id)};
+
+		add_share(out, &one);
 	}
-	return n;
+	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n; i++) {
+		const struct snap_vcpu *v = &s->vcpus[c->vm->vcpu_first + i];
+		struct share one = {.vcpu = v->index, .count = count_in(c, &v->ex, id)};
+
+		add_share(out, &one);
+	}
 }
 
-/* "by vCPU: 3 72%  0 20%  1 8%" */
+static int draw_share(const struct area *a, int x, const struct share *share, double pct)
+{
+	char safe[256], name[64];
+
+	if (!share->vm)
+		return area_textf(a, 0, x, ROLE_TEXT, "%d %.0f%%", share->vcpu, pct);
+	text_escape(safe, sizeof(safe), share->vm->name);
+	text_cut_middle(name, sizeof(name), safe, 20);
+	return area_textf(a, 0, x, ROLE_TEXT, "%s %.0f%%", name, pct);
+}
+
+/* "by vCPU: 3 72%  0 20%  1 8%"; of all VMs "by VM: web01 72%  db 28%" */
 static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t id)
 {
-	struct share share[MAX_SHARES];
-	uint64_t sum;
-	size_t n;
+	struct shares s;
 	int x;
 
-	if (!c->vm || c->vcpu)
+	if (c->vcpu)
 		return;
-	n = collect_shares(c, id, share, &sum);
-	if (!n)
+	collect_shares(c, id, &s);
+	if (!s.n)
 		return;
-	qsort(share, n, sizeof(share[0]), by_count);
-	x = area_text(a, 0, 1, ROLE_DIM, "by vCPU:");
-	for (size_t i = 0; i < n && x < a->w; i++)
-		x = area_textf(a, 0, x + 2, ROLE_TEXT, "%d %.0f%%", share[i].vcpu,
-			       100.0 * (double)share[i].count / (double)sum);
+	x = area_text(a, 0, 1, ROLE_DIM, c->host ? "by VM:" : "by vCPU:");
+	for (size_t i = 0; i < s.n && x < a->w; i++)
+		x = draw_share(a, x + 2, &s.share[i],
+			       100.0 * (double)s.share[i].count / (double)s.sum);
 }
 
 /* An exit that is still open is in no table yet: it is said above it. */
@@ -255,6 +291,11 @@ bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, 
 		return false;
 	if (!c->snap->open_kinds && pane_source_missing(c->snap, "kvm_events", out, size))
 		return true;
+	if (!c->vm && !c->host && c->snap->nvms) {
+		snprintf(out, size,
+			 "only VMs exit: select one, or (all), the first row, for all together");
+		return true;
+	}
 	if (kind == KIND_VMEXIT && !c->snap->host.entry_exit) {
 		snprintf(out, size,
 			 "no kvm_exit seen yet: no guest has run, or this KVM fires none; e shows "

@@ -101,6 +101,15 @@ static void other_info(struct page *p)
 		 "the host line. Enter lists its busiest tasks.");
 }
 
+static void all_info(struct page *p)
+{
+	page_add(p, ROLE_TEXT, NULL, ROLE_TEXT,
+		 "(all) is all VMs of this host together. %CPU, %GUEST, %SYS and EXIT/s are sums, "
+		 "%STEAL and %EXIT are means over all vCPUs, MAX@v is the worst vCPU's. The panes "
+		 "Exits and Access show the exits of all VMs, a row a reason; t: since the start, "
+		 "with VMs that are gone. Enter lists the vCPUs of the whole host.");
+}
+
 void info_page(struct ui *ui, struct page *p)
 {
 	const struct snap_vm *vm;
@@ -128,6 +137,8 @@ void info_page(struct ui *ui, struct page *p)
 	}
 	if (vm)
 		vm_info(p, ui->shown, vm);
+	else if (ui_all_selected(ui))
+		all_info(p);
 	else if (ui_other_selected(ui))
 		other_info(p);
 	else

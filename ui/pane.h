@@ -26,8 +26,9 @@ struct pane_ctx {
 	const struct snapshot *snap; /* never NULL */
 	const struct history *history; /* what came before; may hold fewer than wanted */
 	size_t at; /* index of snap in history: graphs end there */
-	const struct snap_vm *vm; /* what is selected; both NULL: the host */
+	const struct snap_vm *vm; /* what is selected; NULL: .host, or nothing that has figures */
 	const struct snap_vcpu *vcpu; /* NULL: the whole VM */
+	bool host; /* all VMs together */
 	const struct view *view;
 	struct table_ctx table; /* of this pane's table; .def NULL: it has none */
 	struct row_list *rows; /* the table's rows, arranged */

@@ -149,7 +149,10 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 		return false;
 	if (pane_source_missing(c->snap, "sched", out, size))
 		return true;
-	snprintf(out, size, c->vm ? "no vCPU of it is known" : "no VM is selected");
+	snprintf(out, size, "%s",
+		 c->vm	   ? "no vCPU of it is known"
+		 : c->host ? "select one VM; v lists the vCPUs of all with their %STEAL"
+			   : "no VM is selected");
 	return true;
 }
 

@@ -49,7 +49,10 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 		return false;
 	if (pane_source_missing(c->snap, "sched", out, size))
 		return true;
-	snprintf(out, size, c->vm ? "no other threads" : "no VM is selected");
+	snprintf(out, size, "%s",
+		 c->vm	   ? "no other threads"
+		 : c->host ? "select one VM to see its threads"
+			   : "no VM is selected");
 	return true;
 }
 

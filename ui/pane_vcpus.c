@@ -43,7 +43,10 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 {
 	if (c->vm && c->vm->vcpu_n)
 		return false;
-	snprintf(out, size, c->vm ? "no vCPU of this VM is known yet" : "no VM is selected");
+	snprintf(out, size, "%s",
+		 c->vm	   ? "no vCPU of this VM is known yet"
+		 : c->host ? "v lists the vCPUs of all VMs"
+			   : "no VM is selected");
 	return true;
 }
 

@@ -107,6 +107,8 @@ static int compare(const void *x, const void *y, void *arg)
 	const struct table_row *a = x, *b = y;
 	const struct order *o = arg;
 
+	if (a->first != b->first)
+		return a->first ? -1 : 1;
 	if (a->last != b->last)
 		return a->last ? 1 : -1;
 	for (size_t i = 0; i < o->n; i++) {
@@ -131,6 +133,15 @@ static void sort_rows(const struct table_ctx *c, struct row_list *rows)
 		qsort_r(rows->row, rows->n, sizeof(*rows->row), compare, &o);
 }
 
+int table_default(const struct row_list *rows)
+{
+	size_t i = 0;
+
+	while (i + 1 < rows->n && rows->row[i].first)
+		i++;
+	return (int)i;
+}
+
 /* The selected row is gone: what stands in its place now is selected. */
 void table_mend(const struct table_ctx *c, const struct row_list *rows)
 {
@@ -145,7 +156,7 @@ void table_mend(const struct table_ctx *c, const struct row_list *rows)
 	if (!rows->n)
 		return;
 	if (st->sel == 0)
-		st->line = 0;
+		st->line = table_default(rows);
 	if (st->line >= (int)rows->n)
 		st->line = (int)rows->n - 1;
 	/* Before the first true interval there is no order yet that is worth holding on to. */

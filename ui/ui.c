@@ -235,7 +235,7 @@ static void demand_selected(const struct ui *ui, struct demand *out)
 
 	out->vm = v->vm;
 	out->vcpu = v->vcpu;
-	/* Above 32 bits it is the row "(other)". */
+	/* Above 32 bits it is the row "(other)" or "(all)". */
 	if (!ui->shown || sel > UINT32_MAX)
 		return;
 	if (view_list(v) == LIST_VMS) {

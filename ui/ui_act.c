@@ -72,6 +72,8 @@ static void go_up(struct ui *ui)
 	} else if (v->level == LEVEL_VM) {
 		view_set_level(v, LEVEL_HOST);
 		v->vm = 0;
+	} else {
+		v->all_vcpus = false;
 	}
 }
 
@@ -116,6 +118,16 @@ static void open_vm(struct ui *ui, const struct snap_vm *vm)
 	v->pane_shown = v->pane_focus = false;
 }
 
+static void toggle_vcpus(struct ui *ui)
+{
+	struct view *v = &ui->view;
+
+	if (v->level != LEVEL_HOST)
+		return;
+	v->all_vcpus = !v->all_vcpus;
+	v->pane_shown = v->pane_focus = false;
+}
+
 static void open_selected(struct ui *ui)
 {
 	const struct snap_vm *vm;
@@ -134,6 +146,8 @@ static void open_selected(struct ui *ui)
 	ui_selected(ui, &vm, &vcpu);
 	if (ui_other_selected(ui))
 		ui->mode = MODE_TASKS;
+	else if (ui_all_selected(ui))
+		toggle_vcpus(ui);
 	else if (vcpu)
 		open_vcpu(ui, vcpu);
 	else if (vm)
@@ -254,16 +268,6 @@ static void move(struct ui *ui, long by)
 
 	if (rows)
 		table_move(&c, rows, by);
-}
-
-static void toggle_vcpus(struct ui *ui)
-{
-	struct view *v = &ui->view;
-
-	if (v->level != LEVEL_HOST)
-		return;
-	v->all_vcpus = !v->all_vcpus;
-	v->pane_shown = v->pane_focus = false;
 }
 
 static void say(struct ui *ui, bool on, const char *yes, const char *no)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The list and the pane on screen: their rows, what is selected, their drawing. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,66 @@ static void make_other(struct ui *ui)
 		.use = {.cpu = h->other_cpu, .sys = h->other_sys},
 		.ex = {.top = "", .open = ""},
 	};
+}
+
+/* A figure of all VMs together; partial where one of them does not know its own. */
+static struct value sum_of(const struct snapshot *s, size_t offset)
+{
+	struct value none = value_pending();
+	bool known = false, partial = false;
+	double sum = 0;
+
+	for (size_t i = 0; i < s->nvms; i++) {
+		const void *at = (const char *)&s->vms[i] + offset;
+		const struct value *v = at;
+
+		partial |= v->state != VALUE_KNOWN;
+		known |= value_has(*v);
+		sum += value_has(*v) ? v->v : 0;
+		if (v->state == VALUE_NA)
+			none = *v;
+	}
+	if (!known)
+		return none;
+	return partial ? value_partial(sum, WHY_NONE) : value_known(sum);
+}
+
+#define SUM(member) sum_of(s, offsetof(struct snap_vm, member))
+
+/* The row of all VMs together, a VM's row in form only: sums; steal and exits are the host's. */
+static void make_all(struct ui *ui)
+{
+	const struct snapshot *s = ui->shown;
+	struct snap_vm *all = &ui->all;
+
+	*all = (struct snap_vm){
+		.name = "(all)",
+		.vm_id = "",
+		.uuid = "",
+		.title = "",
+		.vmm = "",
+		.cmdline = "",
+		.cgroup = "",
+		.steal_source = "",
+		.why_text = "",
+		.steal_max_vcpu = -1,
+		.nvcpu = s->host.nvcpu,
+		.use = {.cpu = SUM(use.cpu),
+			.guest = SUM(use.guest),
+			.usr = SUM(use.usr),
+			.sys = SUM(use.sys),
+			.steal = s->host.steal},
+		.vcpu_pct = SUM(vcpu_pct),
+		.io_pct = SUM(io_pct),
+		.ex = s->host.ex,
+	};
+	for (size_t i = 0; i < s->nvms; i++) {
+		struct value max = s->vms[i].steal_max;
+
+		all->nthread += s->vms[i].nthread;
+		if (value_has(max) && (!value_has(all->steal_max) || max.v > all->steal_max.v))
+			all->steal_max = max;
+	}
 }
 
 void ui_list_ctx(struct ui *ui, struct table_ctx *out)
@@ -81,6 +142,7 @@ static void add_vcpus(struct ui *ui)
 }
 
 #define OTHER_ID UINT64_MAX
+#define ALL_ID (UINT64_MAX - 1)
 
 /* Remembers what the rows are made of; true where they were made of the same already. */
 static bool rows_are_made(struct ui *ui, const struct table_ctx *c)
@@ -125,6 +187,11 @@ void ui_list_rows(struct ui *ui)
 		return;
 	}
 	add_vms(ui);
+	/* The sum of all would not be that of the rows that a filter leaves. */
+	make_all(ui);
+	if (!ui->cfg.want_vm && !c.filter[0] && (ui->shown->nvms || ui->all.ex.n) &&
+	    row_list_add(&ui->list_rows, &ui->all, ALL_ID) == 0)
+		ui->list_rows.row[ui->list_rows.n - 1].first = true;
 	make_other(ui);
 	if (row_list_add(&ui->list_rows, &ui->other, OTHER_ID) == 0)
 		ui->list_rows.row[ui->list_rows.n - 1].last = true;
@@ -150,6 +217,13 @@ bool ui_other_selected(struct ui *ui)
 	return r && r->last;
 }
 
+bool ui_all_selected(struct ui *ui)
+{
+	const struct table_row *r = selected_row(ui);
+
+	return r && r->first;
+}
+
 void ui_selected(struct ui *ui, const struct snap_vm **vm, const struct snap_vcpu **vcpu)
 {
 	const struct view *v = &ui->view;
@@ -165,7 +239,7 @@ void ui_selected(struct ui *ui, const struct snap_vm **vm, const struct snap_vcp
 		*vcpu = snap_vcpu_by_id(ui->shown, v->vcpu);
 		return;
 	}
-	if (!r || r->last)
+	if (!r || r->last || r->first)
 		return;
 	if (view_list(v) == LIST_VMS) {
 		*vm = r->row;
@@ -207,13 +281,13 @@ void ui_draw_list(struct ui *ui, const struct area *a)
 {
 	struct table_ctx c;
 	char buf[256];
-	size_t real = ui->list_rows.n;
+	size_t n = ui->list_rows.n, real = 0;
 
 	if (a->h < 1)
 		return;
 	ui_list_ctx(ui, &c);
-	if (real && ui->list_rows.row[real - 1].last)
-		real--;
+	for (size_t i = 0; i < n && !real; i++)
+		real += !ui->list_rows.row[i].first && !ui->list_rows.row[i].last;
 	table_draw(&c, a, &ui->list_rows);
 	if (!real && a->h > 3) {
 		struct area below = area_sub(a, 2, 0, a->h - 2, a->w);
@@ -238,6 +312,7 @@ bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
 		.focused = ui_pane_has_focus(ui),
 	};
 	ui_selected(ui, &out->vm, &out->vcpu);
+	out->host = ui_all_selected(ui);
 	ui->pane_rows.n = 0;
 	if (!p->table)
 		return true;
@@ -290,7 +365,7 @@ static void whose_pane(const struct pane_ctx *c, char *out, size_t size)
 {
 	char name[256], cut[64];
 
-	out[0] = '\0';
+	snprintf(out, size, "%s", c->host ? " all VMs " : "");
 	if (!c->vm)
 		return;
 	text_escape(name, sizeof(name), c->vm->name);

@@ -49,6 +49,7 @@ struct ui {
 		char sort[VIEW_TITLE], filter[VIEW_TEXT];
 	} made;
 	struct snap_vm other; /* the row "(other)", made from the host's figures */
+	struct snap_vm all; /* the row "(all)": the VMs together */
 	int rows, cols; /* of the last drawing: paging, saving */
 };
 
@@ -59,6 +60,7 @@ void ui_show(struct ui *ui, struct snapshot *s);
 void ui_list_rows(struct ui *ui);
 void ui_list_ctx(struct ui *ui, struct table_ctx *out);
 bool ui_other_selected(struct ui *ui);
+bool ui_all_selected(struct ui *ui);
 void ui_selected(struct ui *ui, const struct snap_vm **vm, const struct snap_vcpu **vcpu);
 void ui_draw_list(struct ui *ui, const struct area *a);
 /* The pane in force with its rows arranged. False: there is none. */

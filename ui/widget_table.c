@@ -64,10 +64,11 @@ size_t table_columns(const struct table_ctx *c, struct column *out)
 	return n;
 }
 
-/* Whether a cell has nothing to say: a synthetic row has no vCPUs, not 0 of them. */
-static bool is_blank(const struct table_row *r, const struct cell *cell)
+/* Whether a cell has nothing to say: a synthetic row has no vCPUs or PID, not 0 of them. */
+static bool is_blank(const struct table_row *r, const struct field *f, const struct cell *cell)
 {
-	return r->last && value_has(cell->v) && cell->v.v == 0;
+	return (r->last || (r->first && f->unit == UNIT_NUMBER)) && value_has(cell->v) &&
+	       cell->v.v == 0;
 }
 
 static void format_figure(const struct field *f, struct value v, int width, char *out, size_t size)
@@ -193,7 +194,7 @@ static void make_cell(const struct table_ctx *c, const struct field *f, const st
 	*role = cell_role(f, &cell, false);
 	if (f->unit == UNIT_TEXT) {
 		text_cell(c, col, &cell, r, width, out, size);
-	} else if (is_blank(r, &cell)) {
+	} else if (is_blank(r, f, &cell)) {
 		snprintf(out, size, "-");
 		*role = ROLE_DIM;
 	} else {
@@ -307,8 +308,8 @@ void table_draw(const struct table_ctx *c, const struct area *a, const struct ro
 		return;
 	/* A selection that nobody made does not pull the worst rows off the screen. */
 	if (!c->state->touched && line >= height) {
-		line = c->state->line = 0;
-		c->state->sel = rows->row[0].id;
+		line = c->state->line = table_default(rows);
+		c->state->sel = rows->row[line].id;
 	}
 	scroll_to(c->state, line < 0 ? 0 : line, height, rows->n);
 	for (int y = 0; y < height && c->state->top + y < (int)rows->n; y++) {

@@ -26,6 +26,7 @@ struct table_row {
 	const void *row; /* of the field table's struct */
 	uint64_t id; /* never 0 for a real row; stays the same from snapshot to snapshot */
 	bool last; /* stays below all others and shows "-" for 0: the row "(other)" */
+	bool first; /* stays above all others, and is selected only by a key: the row "(all)" */
 };
 
 struct row_list {
@@ -56,6 +57,8 @@ void table_mend(const struct table_ctx *c, const struct row_list *rows);
 void table_draw(const struct table_ctx *c, const struct area *a, const struct row_list *rows);
 /* Line of the selected row, -1: no rows. */
 int table_selected(const struct table_ctx *c, const struct row_list *rows);
+/* The line that is selected while nobody chose one: the first that has its place by the order. */
+int table_default(const struct row_list *rows);
 /* Moves the selection; `by` may be far too large. */
 void table_move(const struct table_ctx *c, const struct row_list *rows, long by);
 /* Next row whose text matches (from the one after the selection, round). False: none. */

@@ -223,6 +223,8 @@ static void make_vcpu(struct maker *k, struct snap_vcpu *c, const struct shape *
 
 static void make_host(struct maker *k)
 {
+	static const struct shape all = {
+		.rate = 270000, .exit_pct = 7, .top = "MSR_WRITE", .top_pct = 44};
 	struct snap_host *h = &k->s->host;
 
 	*h = (struct snap_host){
@@ -256,7 +258,10 @@ static void make_host(struct maker *k)
 		.root = !k->m->no_root,
 		.discovering = 4,
 		.discovered = 4,
+		.ex = make_sum(k, &all, 1, 0),
 	};
+	h->ex.n = k->s->nexits ? EXITS_EACH : 0;
+	h->ex.first = (uint32_t)k->s->nexits - h->ex.n;
 }
 
 static void make_findings(struct maker *k)
@@ -355,6 +360,25 @@ static void make_sources(struct maker *k)
 	k->s->nsources = 1;
 }
 
+/* Rows of all VMs together: those of the first one, with everybody's counts. */
+static void make_host_exits(struct snap_exit *ex, const struct snap_vm *vms, unsigned n,
+			    struct snap_exit *out)
+{
+	for (unsigned r = 0; n && r < EXITS_EACH; r++) {
+		out[r] = ex[vms[0].ex.first + r];
+		out[r].vm = SNAP_NO_VM;
+		for (unsigned i = 1; i < n; i++) {
+			const struct snap_exit *x = &ex[vms[i].ex.first + r];
+
+			out[r].now.count += x->now.count;
+			out[r].now.timed += x->now.timed;
+			out[r].now.time_ns += x->now.time_ns;
+			out[r].now.rate.v += x->now.rate.v;
+			out[r].total.count += x->total.count;
+		}
+	}
+}
+
 static bool make_vms(struct maker *k)
 {
 	unsigned n = k->m->nvms, total = 0, at = 0;
@@ -411,7 +435,8 @@ static bool make_vms(struct maker *k)
 	k->s->vcpus = vcpus;
 	k->s->nvcpus = total;
 	k->s->exits = ex;
-	k->s->nexits = (size_t)(n + total) * EXITS_EACH;
+	make_host_exits(ex, vms, n, ex + (size_t)(n + total) * EXITS_EACH);
+	k->s->nexits = (size_t)(n ? n + total + 1 : 0) * EXITS_EACH;
 	return true;
 }
 

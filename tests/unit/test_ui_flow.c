@@ -254,11 +254,87 @@ static void sorting(void **state)
 	assert_true(on_screen(f, "Sort by"));
 	press(f, UK_HOME);
 	type(f, "\r"); /* the first field: VM */
-	assert_non_null(strstr(line(f, 4), "build-agent"));
+	assert_non_null(strstr(line(f, 5), "build-agent"));
 	type(f, "I");
-	assert_non_null(strstr(line(f, 4), "web01"));
-	/* (other) stays below all of them. */
-	assert_non_null(strstr(line(f, 12), "(other)"));
+	assert_non_null(strstr(line(f, 5), "web01"));
+	/* (all) stays above all of them, (other) below. */
+	assert_non_null(strstr(line(f, 4), "(all)"));
+	assert_non_null(strstr(line(f, 13), "(other)"));
+}
+
+/* The host's own rows are there for who selects (all), which nobody does by accident. */
+static void all_vms_together(void **state)
+{
+	struct fixture *f = *state;
+	struct demand d;
+
+	assert_non_null(strstr(line(f, 4), " (all)"));
+	assert_non_null(strstr(selected(f), "instance-0"));
+	type(f, "g");
+	assert_non_null(strstr(selected(f), "(all)"));
+	ui_demand(f->ui, &d);
+	assert_int_equal(d.vm, 0); /* no VM's vCPUs are kept in detail for it */
+	next_snapshot(f);
+	assert_non_null(strstr(selected(f), "(all)"));
+	type(f, "2");
+	assert_non_null(strstr(line(f, 3), "vmexit"));
+	assert_non_null(strstr(line(f, 3), " all VMs"));
+	assert_true(on_screen(f, "MSR_WRITE"));
+	/* instance-0000a1 of the made VMs makes 212,000 exits a second, 52% of them these. */
+	assert_true(on_screen(f, "by VM:  instance-0000a1 66%"));
+	type(f, "3e");
+	assert_true(on_screen(f, "0x3f8:POUT"));
+	press(f, UK_ESC);
+	type(f, "9");
+	assert_true(on_screen(f, "select one VM to see its threads"));
+	press(f, UK_ESC);
+	type(f, "i");
+	assert_true(on_screen(f, "(all) is all VMs of this host together"));
+	press(f, UK_ESC);
+	type(f, "\r"); /* opened: the vCPUs of all of them */
+	assert_non_null(strstr(line(f, 3), "TID"));
+	press(f, UK_ESC);
+	assert_null(strstr(line(f, 3), "TID"));
+	assert_non_null(strstr(selected(f), "(all)"));
+	type(f, "j2");
+	assert_non_null(strstr(line(f, 3), "instance-0"));
+	type(f, "\tG2"); /* what is no VM has none */
+	assert_true(on_screen(f, "only VMs exit"));
+	press(f, UK_ESC);
+	/* Of some VMs only it would be no sum. */
+	type(f, "fvm-00\r");
+	assert_false(on_screen(f, "(all)"));
+	press(f, UK_ESC);
+	assert_true(on_screen(f, "(all)"));
+}
+
+/* A figure of (all) is known as well as those that it is made of. */
+static void all_is_partial_with_unknown_parts(void **state)
+{
+	struct fixture *f = *state;
+	struct snap_vm *vms;
+	struct snapshot *s;
+
+	assert_non_null(strstr(line(f, 4), " 1078.4 "));
+	s = made_snapshot(&f->made);
+	assert_non_null(s);
+	vms = (struct snap_vm *)(uintptr_t)s->vms;
+	vms[0].use.cpu = value_pending(); /* one does not know it: the rest, marked */
+	for (size_t i = 0; i < s->nvms; i++)
+		vms[i].use.guest = value_na(WHY_NO_RIGHT); /* nobody */
+	ui_snapshot(f->ui, s);
+	snapshot_unref(s);
+	ui_draw(f->ui, f->s);
+	assert_non_null(strstr(line(f, 4), "~677.4 "));
+	assert_non_null(strstr(line(f, 4), " n/a "));
+	f->made.no_exits = true;
+	next_snapshot(f);
+	assert_non_null(strstr(line(f, 4), "n/a"));
+	f->made.nvms = 0;
+	f->made.no_exits = false;
+	next_snapshot(f);
+	assert_false(on_screen(f, "(all)"));
+	assert_non_null(strstr(selected(f), "(other)"));
 }
 
 /* In a window of another width. */
@@ -560,6 +636,8 @@ int main(void)
 		FLOW(sorting),
 		FLOW(sorted_by_what_is_not_on_screen),
 		FLOW(menus_are_cut_visibly),
+		FLOW(all_vms_together),
+		FLOW(all_is_partial_with_unknown_parts),
 		FLOW(chosen_columns),
 		FLOW(pause_and_steps),
 		FLOW(requests),
