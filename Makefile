@@ -56,14 +56,16 @@ LIBOBJ = $(filter-out $(B)/obj/src/main.o,$(OBJ))
 UNIT = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH = $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+LAB = $(patsubst tests/lab/guest/%.c,$(B)/lab/programs/%,$(wildcard tests/lab/guest/*.c))
 GUEST = $(patsubst tests/guests/%.c,$(B)/guests/%,$(wildcard tests/guests/*.c))
 
 all: $(B)/kvmtop
 units: $(UNIT)
 guests: $(GUEST)
 fuzzers: $(FUZZ)
+lab-programs: $(LAB)
 # Everything that can be compiled: what a build under another compiler or sanitizer wants.
-everything: all units guests $(BENCH)
+everything: all units guests lab-programs $(BENCH)
 
 # What is done, a line a file; V=1: the commands themselves.
 Q = $(if $(V),,@)
@@ -106,6 +108,11 @@ $(B)/bench/%: tests/bench/%.c $(B)/libkvmtop.a $(B)/flags
 $(B)/guests/%: tests/guests/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
+
+# What runs inside the lab's QEMU guests: alone there, so without any library to load.
+$(B)/lab/programs/%: tests/lab/guest/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -g $(WARN) -pthread -static -MMD -MP -MF $@.d -MT $@ -o $@ $<
 
 # A fuzz target is linked with a plain main that replays files, or with libFuzzer (make fuzz).
 ifdef LIBFUZZER
@@ -155,7 +162,7 @@ $(CHECKS): check-%: need-check
 	@tests/run $*
 fuzz-replay: need-check
 	@tests/run fuzz
-# Real kvm_exit and kvm_entry in an emulated host (tests/lab/run.sh): not a part of check yet.
+# Real kvm_exit, kvm_entry and QEMU guests in an emulated host (tests/lab/run.sh).
 check-lab: need-check
 	@sh scripts/deps.sh lab
 	@tests/run lab
@@ -201,7 +208,7 @@ help:
 ## check        installs what is missing, then every test; check-PART runs one part of:
 ##              unit native screen deps format tidy asan tsan man clang hardening install shell
 ##              python spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
-## check-lab    exits and their times in an emulated host (fetches a kernel, some minutes)
+## check-lab    real exits and QEMU guests in an emulated host (fetches a kernel, some minutes)
 ## fuzz-replay  every fuzz target over its corpus        fuzz  libFuzzer, FUZZ_SECONDS each
 ## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
 ## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages
@@ -209,6 +216,6 @@ help:
 ## CC=clang, OPT='-O0 -g', CFLAGS, LDFLAGS, B=another build folder, BPF=0: without clang and libbpf
 
 FORCE:
--include $(OBJ:.o=.d) $(GUEST:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
-.PHONY: all units guests fuzzers everything need-build run check $(CHECKS) check-lab fuzz-replay need-check fuzz \
+-include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
+.PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab fuzz-replay need-check fuzz \
 	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE

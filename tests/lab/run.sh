@@ -7,8 +7,9 @@
 #
 # Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. The
 # lab's root is this machine's root file system, read-only, so every program here runs there too;
-# /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results). SCRIPT's output is
-# printed as it comes and its exit status is ours; 124: the time was up, 125: the lab did not start.
+# /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results), $LAB_KERNEL and
+# $LAB_INITRD are what a QEMU guest in it boots (tests/lab_guests.py). SCRIPT's output is printed as
+# it comes and its exit status is ours; 124: the time was up, 125: the lab did not start.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
@@ -89,8 +90,25 @@ make_initramfs() {
 	chmod 755 "$d/init"
 	: >"$d/modules"
 	put_modules "$d"
-	(cd "$d" && find . | busybox cpio -o -H newc 2>/dev/null) >"$cache/initramfs.cpio"
-	rm -rf "$d"
+	pack "$d" initramfs.cpio
+}
+
+pack() { # the folder $1, which goes, into an initramfs $2
+	(cd "$1" && find . | busybox cpio -o -H newc 2>/dev/null) >"$cache/$2"
+	rm -rf "$1"
+}
+
+# For the guests: busybox and one program. Without that program there are no QEMU guests.
+make_guest_initramfs() {
+	local d=$cache/guest load=$top/build/lab/programs/load
+	rm -rf "$d" "$cache/guest.cpio"
+	[ -x "$load" ] || return 0
+	mkdir -p "$d"/{bin,proc,dev}
+	cp "$(command -v busybox)" "$d/bin/busybox"
+	cp "$load" "$d/load"
+	cp "$top/tests/lab/guest/init.sh" "$d/init"
+	chmod 755 "$d/init"
+	pack "$d" guest.cpio
 }
 
 qemu='' # its process id
@@ -107,7 +125,7 @@ start_qemu() {
 	local pipe=$cache/console.$$
 	rm -f "$pipe"
 	mkfifo "$pipe"
-	qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max,-la57 -smp 2 -m 3G -M pc \
+	setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max,-la57 -smp 2 -m 3G -M pc \
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
 panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog" \
@@ -145,9 +163,11 @@ if [ -z "$kernel" ]; then
 	kernel=$cache/kernel/vmlinux modules=$cache/kernel/lib/modules
 fi
 make_initramfs
+make_guest_initramfs
 {
 	printf 'cd %q\nexport RESULTS=/tmp/results TOP=%q BUILD=%q HOME=/tmp TERM=xterm\n' \
 		"$top" "$top" "${BUILD:-$top/build}"
+	printf 'export LAB_KERNEL=%q LAB_INITRD=%q\n' "$kernel" "$cache/guest.cpio"
 	printf 'exec'
 	[ -x "$1" ] || printf ' bash'
 	printf ' %q' "$(realpath "$1")" "${@:2}"

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a QEMU guest of the lab does, on command: loads whose hot kernel symbols are known.
+ *
+ * Linked statically and alone in the guest's initramfs beside busybox. Reads lines from its
+ * console and answers each with one line:
+ *
+ *   ping           pong
+ *   load NAME [N]  "on NAME"; N times, then "did NAME N", or until
+ *   stop           "off"
+ *   end            powers the guest off
+ *
+ * Loads: syscall (getppid), lock (two threads on one table of descriptors), memory (pages touched
+ * and given back), shrink (dentries made and dropped), net (UDP over loopback), user (a function of
+ * its own, no kernel at all), port (writes to port 0xed, which nothing else uses).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define PORT 0xed
+#define ROUND 1000 /* what one call of a load does, where it does many */
+#define MEMORY (8u << 20)
+
+static void load_syscall(void)
+{
+	for (int i = 0; i < ROUND; i++)
+		syscall(SYS_getppid);
+}
+
+static void load_lock(void)
+{
+	for (int i = 0; i < ROUND; i++)
+		close(dup(0));
+}
+
+static void load_memory(void)
+{
+	static char *at;
+
+	if (!at)
+		at = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		exit(1);
+	madvise(at, MEMORY, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < MEMORY; i += 4096)
+		at[i] = 1;
+	madvise(at, MEMORY, MADV_DONTNEED);
+}
+
+static void load_shrink(void)
+{
+	struct stat st;
+	int fd;
+
+	for (int i = 0; i < 20 * ROUND; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "/none-%d", i);
+		stat(name, &st);
+	}
+	fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	if (fd < 0 || write(fd, "2\n", 2) != 2)
+		exit(1);
+	close(fd);
+}
+
+static void load_net(void)
+{
+	static int fd = -1;
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	char buf[512] = "";
+
+	if (fd < 0) {
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		if (fd < 0 || bind(fd, (void *)&a, len) || getsockname(fd, (void *)&a, &len) ||
+		    connect(fd, (void *)&a, len))
+			exit(1);
+	}
+	for (int i = 0; i < ROUND; i++)
+		if (send(fd, buf, sizeof(buf), 0) < 0 || recv(fd, buf, sizeof(buf), 0) < 0)
+			exit(1);
+}
+
+static void load_user(void)
+{
+	for (volatile int i = 0; i < 1000 * ROUND; i++)
+		;
+}
+
+/* Through the kernel: not every one lets programs have ports of their own. */
+static void load_port(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open("/dev/port", O_WRONLY);
+	if (fd < 0 || pwrite(fd, "", 1, PORT) != 1)
+		exit(1);
+}
+
+static const struct load {
+	const char *name;
+	void (*once)(void);
+	int threads;
+} loads[] = {
+	{"syscall", load_syscall, 1}, {"lock", load_lock, 2}, {"memory", load_memory, 1},
+	{"shrink", load_shrink, 1},   {"net", load_net, 1},   {"user", load_user, 1},
+	{"port", load_port, 1},
+};
+
+static void *run_for_ever(void *arg)
+{
+	const struct load *l = arg;
+
+	for (;;)
+		l->once();
+	return NULL;
+}
+
+static void say(const char *what, const char *name, long n)
+{
+	char line[64];
+	int len = n ? snprintf(line, sizeof(line), "%s %s %ld\n", what, name, n)
+		    : snprintf(line, sizeof(line), "%s%s%s\n", what, *name ? " " : "", name);
+
+	if (len > 0 && write(1, line, (size_t)len) != len)
+		_exit(1);
+}
+
+/* In a process of its own, which is what `stop` ends. */
+static pid_t start(const struct load *l, long n)
+{
+	pid_t pid = fork();
+	pthread_t t;
+
+	if (pid)
+		return pid;
+	if (n) {
+		for (long i = 0; i < n; i++)
+			l->once();
+		say("did", l->name, n);
+		_exit(0);
+	}
+	for (int i = 1; i < l->threads; i++)
+		if (pthread_create(&t, NULL, run_for_ever, (void *)(uintptr_t)l))
+			_exit(1);
+	run_for_ever((void *)(uintptr_t)l);
+	_exit(0);
+}
+
+static void stop(pid_t *running)
+{
+	if (*running > 0) {
+		kill(*running, SIGKILL);
+		waitpid(*running, NULL, 0);
+	}
+	*running = 0;
+}
+
+static void obey(char *line, pid_t *running)
+{
+	char name[16] = "";
+	long n = 0;
+
+	if (!strcmp(line, "ping")) {
+		say("pong", "", 0);
+	} else if (!strcmp(line, "stop")) {
+		stop(running);
+		say("off", "", 0);
+	} else if (!strcmp(line, "end")) {
+		stop(running);
+		reboot(RB_POWER_OFF);
+	} else if (sscanf(line, "load %15s %ld", name, &n) >= 1) {
+		stop(running);
+		for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
+			if (!strcmp(loads[i].name, name)) {
+				say("on", name, 0);
+				*running = start(&loads[i], n);
+				return;
+			}
+		say("unknown", name, 0);
+	}
+}
+
+int main(void)
+{
+	struct termios t;
+	pid_t running = 0;
+	char line[128];
+
+	if (!tcgetattr(0, &t)) { /* no echo, no CR */
+		cfmakeraw(&t);
+		tcsetattr(0, TCSANOW, &t);
+	}
+	say("ready", "", 0);
+	while (fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		obey(line, &running);
+	}
+	return 1;
+}

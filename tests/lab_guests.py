@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The lab's two QEMU guests (tests/lab/run.sh): booted once, shared by all test scripts of a boot.
+
+The first script that asks for them boots them, which takes a minute; the next ones find them by
+their sockets. They obey tests/lab/guest/load.c's commands and rest between the scripts.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+WHERE = "/tmp/lab-guests"  # in the lab, where /tmp is empty at first
+NAMES = {"web01": 2, "db02": 1}  # vCPUs
+BOOT_LIMIT = 180
+APPEND = ("console=ttyS0,115200 quiet panic=-1 mitigations=off nokaslr nopvspin no_timer_check "
+          "random.trust_cpu=on nowatchdog rdinit=/init")
+
+
+class Line:
+    """A Unix socket, line by line."""
+
+    def __init__(self, path, limit):
+        self.s, self.rest = socket.socket(socket.AF_UNIX), b""
+        end = time.monotonic() + limit
+        while True:
+            try:
+                self.s.connect(path)
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+
+    def send(self, text):
+        self.s.settimeout(20)
+        self.s.sendall(text.encode() + b"\n")
+
+    def next(self, limit):
+        """A line, or None when there is none in time."""
+        end = time.monotonic() + limit
+        while b"\n" not in self.rest:
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            self.s.settimeout(left)
+            try:
+                got = self.s.recv(4096)
+            except socket.timeout:
+                return None
+            if not got:
+                return None
+            self.rest += got
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line.decode("utf-8", "replace").strip()
+
+    def until(self, word, limit):
+        """Lines until one is `word`; False when it does not come."""
+        end = time.monotonic() + limit
+        while (left := end - time.monotonic()) > 0:
+            if self.next(left) == word:
+                return True
+        return False
+
+
+class QemuGuest:
+    """One guest; `boot` starts it, without it a running one is taken."""
+
+    def __init__(self, name, boot):
+        self.name, self.ncpus = name, NAMES[name]
+        self.at, self.booting = os.path.join(WHERE, name), boot
+        if boot:
+            self.start()
+        with open(f"{self.at}.pid", encoding="ascii") as f:
+            self.pid = int(f.read())
+        self.console = Line(f"{self.at}.console", 20)
+
+    def start(self):
+        """In a session of its own: it outlives the script."""
+        argv = ["nice", "-n", "5", "qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-M", "pc",
+                "-name", f"guest={self.name},debug-threads=on", "-smp", str(self.ncpus), "-m", "256M",
+                "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                "-kernel", os.environ["LAB_KERNEL"], "-initrd", os.environ["LAB_INITRD"], "-append", APPEND,
+                "-serial", f"unix:{self.at}.console,server=on,wait=off",
+                "-qmp", f"unix:{self.at}.qmp,server=on,wait=off", "-pidfile", f"{self.at}.pid"]
+        with open(f"{self.at}.log", "wb") as log:
+            p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        end = time.monotonic() + 30
+        while not os.path.exists(f"{self.at}.pid"):
+            if p.poll() is not None or time.monotonic() > end:
+                with open(f"{self.at}.log", encoding="utf-8", errors="replace") as f:
+                    raise RuntimeError(f"{self.name} does not start: {f.read()}")
+            time.sleep(0.1)
+
+    def ready(self, limit=BOOT_LIMIT):
+        """Waits for its program; what it ran before goes on."""
+        if not self.booting:
+            self.console.send("ping")  # a kernel that boots may choke on input
+        if self.console.until("ready" if self.booting else "pong", limit):
+            self.booting = False
+            return self
+        raise RuntimeError(f"{self.name} says nothing for {limit} s")
+
+    def load(self, what, times=0, limit=60):
+        """Starts a load of load.c; with `times` waits for its end."""
+        self.console.send(f"load {what} {times}")
+        if not self.console.until(f"did {what} {times}" if times else f"on {what}", limit):
+            raise RuntimeError(f"{self.name} does not {what}")
+
+    def rest(self):
+        self.console.send("stop")
+        if not self.console.until("off", 30):
+            raise RuntimeError(f"{self.name} does not stop")
+
+    def vcpu_tids(self):
+        """{vCPU: tid}, by QEMU's names."""
+        tids = {}
+        for tid in os.listdir(f"/proc/{self.pid}/task"):
+            with open(f"/proc/{self.pid}/task/{tid}/comm", encoding="ascii", errors="replace") as f:
+                words = f.read().split()
+            if words[0] == "CPU" and words[1].endswith("/KVM"):
+                tids[int(words[1].removesuffix("/KVM"))] = int(tid)
+        return tids
+
+    def freeze(self, on=True):
+        """SIGSTOP for the whole process: its vCPUs leave the guest and stay out."""
+        os.kill(self.pid, signal.SIGSTOP if on else signal.SIGCONT)
+
+    def qmp(self, command, **arguments):
+        """One QMP command; its answer."""
+        q = Line(f"{self.at}.qmp", 20)
+        q.next(20)
+        for c, a in (("qmp_capabilities", {}), (command, arguments)):
+            q.send(json.dumps({"execute": c, "arguments": a}))
+            while (answer := json.loads(q.next(20) or '{"error": "none"}')).keys().isdisjoint(("return", "error")):
+                pass
+        q.s.close()
+        return answer
+
+    def end(self, limit=60):
+        """Powers it off."""
+        self.console.send("end")
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            if not os.path.exists(f"/proc/{self.pid}"):
+                return
+            time.sleep(0.2)
+        os.kill(self.pid, signal.SIGKILL)
+        raise RuntimeError(f"{self.name} does not power off")
+
+
+def missing():
+    """Why there can be no QEMU guests here; None: there can."""
+    if not os.environ.get("LAB_KERNEL"):
+        return "not in the lab"
+    if not os.path.exists(os.environ["LAB_INITRD"]):
+        return "no initramfs for guests: make lab-programs"
+    return None
+
+
+def running(name):
+    try:
+        with open(os.path.join(WHERE, f"{name}.pid"), encoding="ascii") as f:
+            return os.path.exists(f"/proc/{int(f.read())}")
+    except (OSError, ValueError):
+        return False
+
+
+def start(names=tuple(NAMES)):
+    """The guests, running but perhaps still booting: wait with ready()."""
+    os.makedirs(WHERE, exist_ok=True)
+    return [QemuGuest(name, not running(name)) for name in names]
+
+
+def pair():
+    """Both guests, ready and at rest."""
+    guests = start()
+    for g in guests:
+        g.ready().rest()
+    return guests
