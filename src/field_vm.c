@@ -66,7 +66,7 @@ GETTERS(vcpu, struct snap_vcpu)
 #define H_THROT "time held back by its own CPU quota, of the interval: 100 x throttled time / interval"
 #define H_WAIT "competition for the CPU: %STEAL - %THROT, not below 0"
 #define H_DEMAND "what it would use on a free CPU: %CPU + %STEAL"
-#define H_CSW "times scheduled in, a second"
+#define H_CSW "times scheduled in, a second; above 5 million it is not believed"
 #define H_MIG "moves to another pCPU between two readings, a second"
 #define H_MAJFLT "page faults that waited for a disk, a second"
 #define H_BLK "time that waited for block I/O, of the interval"

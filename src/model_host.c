@@ -282,23 +282,50 @@ static void put_means(struct commit *c)
 		row->exits_rate = value_partial(rate, partial.why);
 }
 
+/*
+ * No task uses more than all CPUs. Its ticks and the time are read one after the other, so somewhat
+ * more is all of them; twice as much is a counter that leapt, and no figure.
+ */
+static struct value task_cpu(const struct commit *c, double pct)
+{
+	double most = 100.0 * (c->s->host.ncpu ? c->s->host.ncpu : 1);
+
+	if (pct < 0 || pct > 2 * most)
+		return value_pending();
+	return value_known(pct < most ? pct : most);
+}
+
+/* The busiest one, where it is busy enough to be the reason. */
+static void put_other_why(struct commit *c)
+{
+	struct snap_host *row = &c->s->host;
+
+	row->other_why = "";
+	for (size_t i = 0; i < c->m->ntasks; i++) {
+		const struct model_task *t = &c->m->tasks[i];
+		struct value cpu = task_cpu(c, t->cpu_pct);
+
+		if (!value_has(cpu))
+			continue;
+		if (cpu.v >= OTHER_TASK_PCT)
+			row->other_why = snapshot_printf(c->s, "%s %.0f%%", t->comm, cpu.v);
+		return;
+	}
+}
+
 static void put_tasks(struct commit *c)
 {
 	struct model *m = c->m;
 	struct snap_task *row = snapshot_alloc(c->s, m->ntasks, sizeof(*row));
-	const struct model_task *top = m->tasks;
 
-	c->s->host.other_why = "";
-	if (m->ntasks && top->cpu_pct >= OTHER_TASK_PCT)
-		c->s->host.other_why = snapshot_printf(c->s, "%s %.0f%%", top->comm, top->cpu_pct);
+	put_other_why(c);
 	if (!row)
 		return;
 	for (size_t i = 0; i < m->ntasks; i++) {
 		row[i].pid = m->tasks[i].pid;
 		row[i].comm = snapshot_str(c->s, m->tasks[i].comm);
 		row[i].state = m->tasks[i].state;
-		row[i].cpu = m->tasks[i].cpu_pct >= 0 ? value_known(m->tasks[i].cpu_pct)
-						      : value_pending();
+		row[i].cpu = task_cpu(c, m->tasks[i].cpu_pct);
 	}
 	c->s->tasks = row;
 	c->s->ntasks = m->ntasks;

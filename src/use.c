@@ -21,6 +21,13 @@
  */
 #define TICK_LAG (10 * NS_PER_MS)
 #define TICK_WINDOW NS_PER_S
+/*
+ * More than can be is a damaged counter, and no figure: twice the time that passed (on a nohz_full
+ * CPU run time comes once a second), a switch every 200 ns, a fault from a disk every us.
+ */
+#define LEAP_SLACK (2 * NS_PER_S)
+#define CSW_MOST 5e6
+#define MAJFLT_MOST 1e6
 
 enum where { SOMEWHERE, ON_CPU, WAITING };
 
@@ -40,6 +47,16 @@ static bool backwards(const struct thread_reading *a, const struct thread_readin
 		return true;
 	return a->has_sched && b->has_sched &&
 	       (b->run_ns < a->run_ns || b->delay_ns < a->delay_ns || b->nr_sched < a->nr_sched);
+}
+
+/* It claims to have run for longer than can be. */
+static bool leapt(const struct thread_reading *a, const struct thread_reading *b, long hz)
+{
+	double most = 2.0 * (double)(b->time - a->time) + LEAP_SLACK;
+	double ticks = (double)(b->utime - a->utime) + (double)(b->stime - a->stime);
+
+	return ticks * 1e9 / (double)hz > most ||
+	       (a->has_sched && b->has_sched && (double)(b->run_ns - a->run_ns) > most);
 }
 
 static void set_pending(struct snap_use *u)
@@ -236,6 +253,13 @@ static void steal_figures(struct use_state *u, const struct thread_reading *r, c
 		value_has(u->use.steal) ? value_known(u->use.cpu.v + u->use.steal.v) : u->use.steal;
 }
 
+static struct value rate_of(uint64_t from, uint64_t to, double s, double most)
+{
+	double v = to >= from ? (double)(to - from) / s : -1;
+
+	return v >= 0 && v <= most ? value_known(v) : value_pending();
+}
+
 static void rate_figures(struct use_state *u, const struct thread_reading *r, long hz)
 {
 	const struct thread_reading *a = &u->last;
@@ -244,11 +268,10 @@ static void rate_figures(struct use_state *u, const struct thread_reading *r, lo
 
 	u->use.mig = r->cpu >= 0 && a->cpu >= 0 ? value_known(moved / s) : value_pending();
 	if (a->has_sched && r->has_sched)
-		u->use.csw = value_known((double)(r->nr_sched - a->nr_sched) / s);
+		u->use.csw = rate_of(a->nr_sched, r->nr_sched, s, CSW_MOST);
 	else
 		u->use.csw = value_na(WHY_NO_SCHEDSTAT);
-	u->use.majflt = r->majflt >= a->majflt ? value_known((double)(r->majflt - a->majflt) / s)
-					       : value_pending();
+	u->use.majflt = rate_of(a->majflt, r->majflt, s, MAJFLT_MOST);
 	blk = 100.0 * (double)(r->blkio_ticks - a->blkio_ticks) / (double)hz / s;
 	u->use.blk = r->blkio_ticks >= a->blkio_ticks ? value_known(blk < 100 ? blk : 100)
 						      : value_pending();
@@ -258,7 +281,7 @@ void use_reading(struct use_state *u, const struct thread_reading *r, long clk_t
 {
 	struct flow d;
 
-	if (!u->seen || backwards(&u->last, r)) {
+	if (!u->seen || backwards(&u->last, r) || leapt(&u->last, r, clk_tck)) {
 		baseline(u, r);
 		return;
 	}

@@ -92,11 +92,14 @@ def impossible(line):
     """What a line of JSON has that cannot be."""
     record = json.loads(line)
     bad = [(p, v) for p, v in numbers(record) if not math.isfinite(v) or v < 0]
-    bad += [(p, v) for p, v in numbers([record["vms"], record["host"]]) if p.endswith("_pct") and v > 1e5]
+    bad += [(p, v) for p, v in numbers(record) if p.endswith("_pct") and v > 1e5]
+    most = 100 * max(record["host"]["ncpu"] or 0, os.cpu_count())
+    bad += [("tasks", t["cpu_pct"]) for t in record["tasks"] if (t["cpu_pct"] or 0) > most]
     for vm in record["vms"]:
         for row in vm["vcpus"]:
             bad += [(k, row[k]) for k in ("cpu_pct", "guest_pct", "usr_pct", "sys_pct", "steal_pct", "exit_pct")
                     if (row[k] or 0) > 101]
+            bad += [("csw_per_s", row["csw_per_s"])] if (row["csw_per_s"] or 0) > 5e6 else []
     return bad
 
 

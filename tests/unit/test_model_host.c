@@ -205,6 +205,29 @@ static void read_host(struct fixture *f, int64_t t, const struct cpu_reading *cp
 	f->sink->host(f->sink->ctx, &h);
 }
 
+/* More than all CPUs is all of them; far more is a counter that leapt. */
+static void a_task_uses_no_more_than_there_is(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct cpu_reading cpu[2] = {{.cpu = 0, .online = true}, {.cpu = 1, .online = true}};
+	struct task_reading task[] = {
+		{7, "damaged", 9954028.5, 'S'}, {8, "make", 212, 'R'}, {9, "sh", 30, 'R'}};
+	struct snapshot *s;
+
+	(void)state;
+	commit_drop(&f, 1 * SEC);
+	read_host(&f, 2 * SEC, cpu, 2);
+	f.sink->tasks(f.sink->ctx, task, 3);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(s->ntasks, 3);
+	assert_int_equal(s->tasks[0].cpu.state, VALUE_PENDING);
+	near(s->tasks[1].cpu.v, 200);
+	near(s->tasks[2].cpu.v, 30);
+	assert_string_equal(s->host.other_why, "make 200%");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void the_host_line_sums_to_100(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -356,6 +379,7 @@ int main(void)
 		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
 		cmocka_unit_test(exits_are_the_reason),
+		cmocka_unit_test(a_task_uses_no_more_than_there_is),
 		cmocka_unit_test(the_host_line_sums_to_100),
 		cmocka_unit_test(counters_that_go_back_are_a_new_baseline),
 		cmocka_unit_test(pins_and_nodes),

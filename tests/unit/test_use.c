@@ -281,6 +281,65 @@ static void backwards_is_pending_for_one_tick(void **state)
 	assert_true(u.use.cpu.v > 29 && u.use.cpu.v < 31);
 }
 
+/* A glitch of a counter is no figure; what comes after it is one again. */
+static void a_leap_is_pending(void **state)
+{
+	struct use_state u = {0};
+	struct thread_reading r;
+
+	(void)state;
+	feed(&u, at_ms(0, 0, 0, 1, 'S'));
+	feed(&u, at_ms(1000, 500, 0, 10, 'S'));
+	feed(&u, at_ms(2000, 500 + 1000000, 0, 12, 'S'));
+	assert_int_equal(u.use.cpu.state, VALUE_PENDING);
+	assert_int_equal(u.use.steal.state, VALUE_PENDING);
+	feed(&u, at_ms(3000, 500 + 1000300, 0, 14, 'S'));
+	assert_true(u.use.cpu.v > 29 && u.use.cpu.v < 31);
+	feed(&u, at_ms(4000, 1100, 0, 16, 'S')); /* and back: there was nothing in between */
+	assert_int_equal(u.use.cpu.state, VALUE_PENDING);
+	feed(&u, at_ms(5000, 1300, 0, 18, 'S'));
+	assert_true(u.use.cpu.v > 19 && u.use.cpu.v < 21);
+	r = at_ms(6000, 1300, 0, 18, 'S');
+	r.has_sched = false; /* by ticks */
+	r.utime = 1ull << 40;
+	feed(&u, r);
+	assert_int_equal(u.use.cpu.state, VALUE_PENDING);
+}
+
+static void a_leap_of_a_rate_is_its_own(void **state)
+{
+	struct use_state u = {0};
+	struct thread_reading r;
+
+	(void)state;
+	feed(&u, at_ms(0, 0, 0, 1, 'S'));
+	feed(&u, at_ms(1000, 500, 0, 4000001, 'S'));
+	assert_true(u.use.csw.v > 3999999 && u.use.csw.v < 4000001);
+	feed(&u, at_ms(2000, 1000, 0, 9100001, 'S'));
+	assert_int_equal(u.use.csw.state, VALUE_PENDING);
+	assert_true(u.use.cpu.v > 49 && u.use.cpu.v < 51);
+	feed(&u, at_ms(3000, 1500, 0, 9100002, 'S'));
+	assert_true(u.use.csw.v > 0.9 && u.use.csw.v < 1.1);
+	r = at_ms(4000, 2000, 0, 9100003, 'S');
+	r.majflt = 2000000;
+	feed(&u, r);
+	assert_int_equal(u.use.majflt.state, VALUE_PENDING);
+	assert_true(value_has(u.use.csw));
+}
+
+/* On a nohz_full CPU run time is brought up to date once a second. */
+static void run_time_may_come_in_lumps(void **state)
+{
+	struct use_state u = {0};
+
+	(void)state;
+	feed(&u, at_ms(0, 0, 0, 1, 'R'));
+	for (int i = 1; i < 30; i++) {
+		feed(&u, at_ms(i * 100, (uint64_t)(i / 10) * 1000, 0, 1, 'R'));
+		assert_true(value_has(u.use.cpu) && u.use.cpu.v <= 110);
+	}
+}
+
 static struct thread_reading with_switches(struct thread_reading r, uint64_t vol, uint64_t nonvol)
 {
 	r.has_vol = r.has_nonvol = true;
@@ -490,6 +549,9 @@ int main(void)
 		cmocka_unit_test(sleeper_is_not_starved),
 		cmocka_unit_test(lump_takes_back_what_was_shown),
 		cmocka_unit_test(backwards_is_pending_for_one_tick),
+		cmocka_unit_test(a_leap_is_pending),
+		cmocka_unit_test(a_leap_of_a_rate_is_its_own),
+		cmocka_unit_test(run_time_may_come_in_lumps),
 		cmocka_unit_test(who_just_woke_is_not_starved),
 		cmocka_unit_test(switched_out_in_the_interval),
 		cmocka_unit_test(interrupts_do_not_add_up_to_steal),
