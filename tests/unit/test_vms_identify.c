@@ -131,6 +131,17 @@ static void machine_scopes(void **state)
 	assert_string_equal(out, "a-b");
 	assert_true(vms_machine_name("/machine/qemu-3-db.libvirt-qemu/emulator", out, 256));
 	assert_string_equal(out, "db");
+	/* Recorded (tests/data/roots/ORIGIN): libvirt takes out what a unit's name may not hold. */
+	assert_true(vms_machine_name("/machine.slice/machine-qemu\\x2d1\\x2dinstance\\x2d000000a1"
+				     ".scope/libvirt/emulator",
+				     out, 256));
+	assert_string_equal(out, "instance-000000a1");
+	assert_true(vms_machine_name("/machine.slice/machine-qemu\\x2d2\\x2ddb1\\x2db.scope", out,
+				     256));
+	assert_string_equal(out, "db1-b");
+	assert_true(
+		vms_machine_name("/machine/qemu-1-instance-000000a1.libvirt-qemu/vcpu0", out, 256));
+	assert_string_equal(out, "instance-000000a1");
 	assert_true(vms_machine_name("/machine.slice/machine-plain.scope", out, 256));
 	assert_string_equal(out, "plain");
 	assert_false(vms_machine_name("/system.slice/machine-x.service", out, 256));
@@ -168,44 +179,35 @@ static void numbers_of_threads(void **state)
 	assert_int_equal(vms_helper_of("kvm-nx-lpage-re"), 0);
 }
 
-/* Made after libvirt's own format (domain status), no recording. */
-static const char xml[] =
-	"<!--\nWARNING: THIS IS AN AUTO-GENERATED FILE.\n-->\n"
-	"<domstatus state='running' reason='booted' pid='4711'>\n"
-	"  <monitor path='/var/lib/libvirt/qemu/domain-1-web01/monitor.sock' type='unix'/>\n"
-	"  <vcpus>\n    <vcpu id='0' pid='4720'/>\n    <vcpu id='1' pid='4721'/>\n  </vcpus>\n"
-	"  <domain type='kvm' id='1'>\n"
-	"    <name>instance-000000a1</name>\n    "
-	"<uuid>8f7c2c1e-0000-4000-8000-000000000001</uuid>\n"
-	"    <title>Web &amp; mail &#x2014; 1</title>\n"
-	"    <metadata>\n      <nova:instance "
-	"xmlns:nova='http://openstack.org/xmlns/libvirt/nova/1.1'>\n"
-	"        <nova:package version='25'/>\n        <nova:name>web-frontend</nova:name>\n"
-	"        <nova:owner><nova:user uuid='1'>admin</nova:user></nova:owner>\n"
-	"      </nova:instance>\n    </metadata>\n"
-	"    <vcpu placement='static'>2</vcpu>\n"
-	"    <cputune>\n      <vcpupin vcpu='0' cpuset='2-3'/>\n      <vcpupin vcpu='1' "
-	"cpuset='4'/>\n"
-	"      <emulatorpin cpuset='0'/>\n    </cputune>\n"
-	"    <devices><interface><name>not this</name></interface></devices>\n"
-	"  </domain>\n</domstatus>\n";
-
+/* A recorded file of libvirt's (tests/data/roots/ORIGIN). */
 static void libvirts_file(void **state)
 {
+	static char xml[65536];
+	FILE *f = fopen("tests/data/roots/libvirt-9.0-systemd/run/libvirt/qemu/"
+			"instance-000000a1.xml",
+			"r");
 	struct libvirt_domain d;
+	size_t n;
 
 	(void)state;
-	assert_int_equal(libvirt_parse(xml, strlen(xml), &d), 0);
-	assert_int_equal(d.pid, 4711);
+	assert_non_null(f);
+	n = fread(xml, 1, sizeof(xml), f);
+	fclose(f);
+	assert_int_equal(libvirt_parse(xml, n, &d), 0);
+	assert_int_equal(d.pid, 28121);
 	assert_string_equal(d.name, "instance-000000a1");
-	assert_string_equal(d.uuid, "8f7c2c1e-0000-4000-8000-000000000001");
-	assert_string_equal(d.title, "Web & mail \xe2\x80\x94 1");
+	assert_string_equal(d.uuid, "8f7c2c1e-1b2d-4c3e-9f00-0000000000a1");
+	assert_string_equal(d.title, "Web front & mail");
 	assert_string_equal(d.nova, "web-frontend");
 	assert_int_equal(d.nvcpu, 2);
-	assert_string_equal(d.vcpu[0].pin, "2-3");
-	assert_int_equal(d.vcpu[1].tid, 4721);
-	assert_string_equal(d.vcpu[1].pin, "4");
+	assert_int_equal(d.vcpu[0].tid, 28825);
+	assert_string_equal(d.vcpu[0].pin, "0");
+	assert_int_equal(d.vcpu[1].tid, 28828);
+	assert_string_equal(d.vcpu[1].pin, "0-1");
 	libvirt_free(&d);
+	/* Cut off anywhere it is no XML. */
+	for (size_t cut = 0; cut < n; cut += 997)
+		assert_int_equal(libvirt_parse(xml, cut, &d), -EBADMSG);
 }
 
 static void bad_xml(void **state)
