@@ -6,12 +6,17 @@
 #include "options.h"
 
 const struct command commands[] = {
-	{NULL, "live, full screen", FOR_LIVE, cmd_live},
-	{NULL, "the figures as text, CSV or JSON lines on standard output", FOR_BATCH, cmd_batch},
+	{NULL, "live, full screen", FOR_LIVE, NULL, cmd_live},
+	{NULL, "the figures as text, CSV or JSON lines on standard output", FOR_BATCH, NULL,
+	 cmd_batch},
 	{"demo", "small guests to look at: one busy, one that leaves guest mode often, one starved",
-	 FOR_DEMO, cmd_demo},
+	 FOR_DEMO, NULL, cmd_demo},
 	{"doctor",
 	 "each source of figures: works, or exactly why not and the command that mends it",
-	 FOR_DOCTOR, cmd_doctor},
-	{NULL, NULL, 0, NULL},
+	 FOR_DOCTOR, NULL, cmd_doctor},
+	{"guest-symbols",
+	 "fetch the symbols of a guest's kernel by a command that runs there, as in: kvmtop "
+	 "guest-symbols web01 -- ssh root@web01",
+	 FOR_GUEST_SYMBOLS, "NAME -- COMMAND...", cmd_guest_symbols},
+	{NULL, NULL, 0, NULL, NULL},
 };

@@ -16,6 +16,8 @@ struct command {
 	const char *word; /* "doctor"; NULL: run without a word */
 	const char *what; /* one line for --help and the man page */
 	unsigned bit; /* enum command_bit */
+	const char *words; /* what it takes beside options, for --help: "NAME -- COMMAND"; NULL:
+			      nothing */
 	/* Prints, also errors (one line on standard error); returns an enum exit_status. */
 	int (*run)(const struct options *o);
 };
@@ -27,5 +29,6 @@ int cmd_live(const struct options *o); /* the full screen */
 int cmd_demo(const struct options *o);
 int cmd_batch(const struct options *o);
 int cmd_doctor(const struct options *o);
+int cmd_guest_symbols(const struct options *o);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "batch_table.h"
 #include "collector.h"
@@ -32,6 +33,10 @@ enum {
 	OPT_THREADS_BY,
 	OPT_COLOR,
 	OPT_ROOT,
+	OPT_GUEST_KALLSYMS,
+	OPT_GUEST_MODULES,
+	OPT_GUEST_VMLINUX,
+	OPT_GUEST_MOUNT,
 	OPT_COMPLETION,
 	OPT_DUMP,
 };
@@ -305,6 +310,55 @@ static int parse_root(struct options *o, const char *arg, char *err, size_t size
 	return 0;
 }
 
+/*
+ * "FILE" or "NAME=FILE". A file whose name has a "=" behind a "/" (or that is there) is a file.
+ * The strings are copies: the name is cut out.
+ */
+static int add_guest_file(struct options *o, enum guest_file what, const char *arg, char *err,
+			  size_t size)
+{
+	static const char *const names[] = {"guestkallsyms", "guestmodules", "guestvmlinux",
+					    "guestmount"};
+	const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
+	struct guest_file_option *all, *one;
+	char buf[40];
+
+	if (eq && ((slash && slash < eq) || access(arg, F_OK) == 0))
+		eq = NULL;
+	if (!*arg || eq == arg || (eq && !eq[1]))
+		return bad(err, size, "--%s '%s': give a path, or NAME=PATH for one guest",
+			   names[what], shown(arg, buf, sizeof(buf)));
+	all = reallocarray((void *)o->guest_files.option, o->guest_files.n + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	o->guest_files.option = all;
+	one = &all[o->guest_files.n++];
+	*one = (struct guest_file_option){.what = what,
+					  .vm = eq ? strndup(arg, (size_t)(eq - arg)) : NULL,
+					  .file = strdup(eq ? eq + 1 : arg)};
+	return one->file && (!eq || one->vm) ? 0 : -ENOMEM;
+}
+
+static int parse_guest_kallsyms(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_KALLSYMS, arg, err, size);
+}
+
+static int parse_guest_modules(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_MODULES, arg, err, size);
+}
+
+static int parse_guest_vmlinux(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_VMLINUX, arg, err, size);
+}
+
+static int parse_guest_mount(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_MOUNT, arg, err, size);
+}
+
 static int parse_completion(struct options *o, const char *arg, char *err, size_t size)
 {
 	char buf[40];
@@ -380,12 +434,20 @@ const struct option_row option_rows[] = {
 	 FOR_LIVE | FOR_DEMO, false, parse_color},
 	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", EVERY | FOR_DOCTOR, false,
 	 parse_root},
+	{OPT_GUEST_KALLSYMS, "guestkallsyms", "[NAME=]FILE", "a copy of a guest's /proc/kallsyms; of all guests, or of the one of this name, UUID or pid",
+	 "@path", EVERY, false, parse_guest_kallsyms},
+	{OPT_GUEST_MODULES, "guestmodules", "[NAME=]FILE", "a copy of a guest's /proc/modules", "@path", EVERY, false,
+	 parse_guest_modules},
+	{OPT_GUEST_VMLINUX, "guestvmlinux", "[NAME=]FILE", "a guest's vmlinux, with symbols", "@path", EVERY, false,
+	 parse_guest_vmlinux},
+	{OPT_GUEST_MOUNT, "guestmount", "[NAME=]DIR", "guests' root folders are mounted in DIR, each as its name, UUID or pid",
+	 "@files", EVERY, false, parse_guest_mount},
 	{OPT_COMPLETION, "completion", "SHELL", "print the completion script for bash, zsh or fish", "bash zsh fish",
-	 EVERY | FOR_DOCTOR, false, parse_completion},
+	 EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_completion},
 	{OPT_DUMP, "dump-tables", "NAME", "print a table: options, commands, fields, tables, collectors, keys", NULL,
-	 EVERY | FOR_DOCTOR, true, parse_dump},
-	{'V', "version", NULL, "print the version", NULL, EVERY | FOR_DOCTOR, false, parse_version},
-	{'h', "help", NULL, "print this help", NULL, EVERY | FOR_DOCTOR, false, parse_help},
+	 EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, true, parse_dump},
+	{'V', "version", NULL, "print the version", NULL, EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_version},
+	{'h', "help", NULL, "print this help", NULL, EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_help},
 };
 /* clang-format on */
 const size_t option_nrows = sizeof(option_rows) / sizeof(option_rows[0]);
@@ -458,9 +520,13 @@ static int find_command(struct options *o, char **words, int n, char *err, size_
 			   shown(words[0], buf, sizeof(buf)));
 	if (!o->command)
 		return bad(err, size, "this build has no full screen: use kvmtop --batch");
-	if (n > 1)
+	if (o->command->words) {
+		o->words = words + 1;
+		o->nwords = n - 1;
+	} else if (n > 1) {
 		return bad(err, size, "'%s': one word too many: %s takes options only",
 			   shown(words[1], buf, sizeof(buf)), o->command->word);
+	}
 	return 0;
 }
 
@@ -580,6 +646,12 @@ void options_free(struct options *o)
 {
 	filter_free(o->filter);
 	when_free(o->when);
+	for (size_t i = 0; i < o->guest_files.n; i++) {
+		free((char *)o->guest_files.option[i].vm);
+		free((char *)o->guest_files.option[i].file);
+	}
+	free((void *)o->guest_files.option);
+	o->guest_files = (struct guest_files){0};
 	o->filter = NULL;
 	o->when = NULL;
 }

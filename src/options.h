@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "symbols.h"
+
 struct batch_table;
 struct filter;
 struct when;
@@ -21,6 +23,7 @@ enum command_bit {
 	FOR_BATCH = 2,
 	FOR_DOCTOR = 4,
 	FOR_DEMO = 8, /* as the live screen, with --batch as batch */
+	FOR_GUEST_SYMBOLS = 16,
 };
 
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
@@ -57,6 +60,9 @@ struct options {
 	bool threads_by_proc;
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
+	struct guest_files guest_files; /* --guestkallsyms and so on */
+	char **words; /* behind the command's word, where it takes some; n of them */
+	int nwords;
 };
 
 struct option_row {
@@ -64,7 +70,8 @@ struct option_row {
 	const char *name; /* "delay" */
 	const char *arg; /* "SEC", NULL: takes none */
 	const char *help; /* what it does, with the default */
-	const char *values; /* for completions: "text csv json", "@fields", "@files", NULL */
+	const char *values; /* for completions: "text csv json", "@fields", "@files" (folders),
+			       "@path", NULL */
 	unsigned commands; /* FOR_… */
 	bool hidden; /* for tests and packagers */
 	/* 0, -ENOMEM, or -EINVAL with one line in err. */

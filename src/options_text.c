@@ -63,7 +63,8 @@ void options_help(FILE *to)
 	      to);
 	for (const struct command *c = commands; c->run; c++)
 		if (c->word)
-			fprintf(to, "       kvmtop %s [OPTION]...\n", c->word);
+			fprintf(to, "       kvmtop %s %s\n", c->word,
+				c->words ? c->words : "[OPTION]...");
 	fputs("\nShows which VM and which vCPU of a KVM host is starved or leaves guest mode\n"
 	      "too often, and why.\n\n",
 	      to);
@@ -141,10 +142,15 @@ static void put_collectors(FILE *to)
 		fprintf(to, "%s%s", i ? " " : "", collectors[i]->name);
 }
 
+static bool is_one_of(const struct option_row *r, const char *values)
+{
+	return r->values && strcmp(r->values, values) == 0;
+}
+
 /* The words that an option's value is chosen from; false: any. */
 static bool put_values(FILE *to, const struct option_row *r)
 {
-	if (!r->values || strcmp(r->values, "@pids") == 0 || strcmp(r->values, "@files") == 0)
+	if (!r->values || is_one_of(r, "@pids") || is_one_of(r, "@files") || is_one_of(r, "@path"))
 		return false;
 	if (strcmp(r->values, "@tables") == 0)
 		put_tables(to);
@@ -182,12 +188,14 @@ static void completion_bash(FILE *to)
 		fputs(")\n\t\twords='", to);
 		put_values(to, r);
 		fputs("'\n", to);
-		if (r->values && strcmp(r->values, "@files") == 0)
+		if (is_one_of(r, "@path"))
+			fputs("\t\tcompopt -o default 2>/dev/null\n\t\treturn ;;\n", to);
+		else if (is_one_of(r, "@files"))
 			fputs("\t\twords=$(compgen -d -- \"$cur\") && mapfile -t COMPREPLY "
 			      "<<<\"$words\"\n"
 			      "\t\treturn ;;\n",
 			      to);
-		else if (r->values && strcmp(r->values, "@pids") == 0)
+		else if (is_one_of(r, "@pids"))
 			fputs("\t\twords=$(cd /proc && printf '%s ' [0-9]*) ;;\n", to);
 		else
 			fputs("\t\t;;\n", to);
@@ -227,9 +235,11 @@ static void zsh_option(FILE *to, const struct option_row *r)
 	fputc(']', to);
 	if (r->arg) {
 		fprintf(to, ":%s:", r->arg);
-		if (r->values && strcmp(r->values, "@files") == 0) {
+		if (is_one_of(r, "@path")) {
+			fputs("_files", to);
+		} else if (is_one_of(r, "@files")) {
 			fputs("_directories", to);
-		} else if (r->values && strcmp(r->values, "@pids") == 0) {
+		} else if (is_one_of(r, "@pids")) {
 			fputs("_pids", to);
 		} else {
 			fputc('(', to);
@@ -272,9 +282,11 @@ static void completion_fish(FILE *to)
 		if (r->letter < 256)
 			fprintf(to, " -s %c", r->letter);
 		fprintf(to, " -l %s", r->name);
-		if (r->arg && r->values && strcmp(r->values, "@files") == 0) {
+		if (r->arg && is_one_of(r, "@path")) {
+			fputs(" -r -F", to);
+		} else if (r->arg && is_one_of(r, "@files")) {
 			fputs(" -x -a '(__fish_complete_directories)'", to);
-		} else if (r->arg && r->values && strcmp(r->values, "@pids") == 0) {
+		} else if (r->arg && is_one_of(r, "@pids")) {
 			fputs(" -x -a '(__fish_complete_pids)'", to);
 		} else if (r->arg) {
 			fputs(" -x -a '", to);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <gelf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,8 @@
 
 struct segment {
 	uint64_t vaddr, offset, size;
+	bool code, asked;
+	const Elf_Data *data; /* libelf's */
 };
 
 struct section {
@@ -94,8 +97,10 @@ static void take_segments(struct elf_file *e)
 		if (!gelf_getphdr(e->elf, (int)i, &p))
 			break;
 		if (p.p_type == PT_LOAD && p.p_vaddr + p.p_filesz >= p.p_vaddr)
-			e->segment[e->nsegment++] = (struct segment){
-				.vaddr = p.p_vaddr, .offset = p.p_offset, .size = p.p_filesz};
+			e->segment[e->nsegment++] = (struct segment){.vaddr = p.p_vaddr,
+								     .offset = p.p_offset,
+								     .size = p.p_filesz,
+								     .code = p.p_flags & PF_X};
 	}
 }
 
@@ -323,6 +328,8 @@ static int add_symbol(const struct adding *a, const GElf_Sym *s, uint32_t sectio
 	int rc;
 
 	note_kernel(name, addr, a->facts);
+	if (!a->b)
+		return 0;
 	if (a->e->machine == EM_ARM && GELF_ST_TYPE(s->st_info) == STT_FUNC)
 		addr &= ~(uint64_t)1; /* Thumb */
 	if (!len || is_internal(name, len) || !is_code(a->e, s, section) || !placed(a, addr, &at))
@@ -398,6 +405,15 @@ int elf_add_symbols(struct elf_file *e, const struct elf_file *layout, enum elf_
 	return facts->symbols ? 0 : -ENODATA;
 }
 
+int elf_find_kernel(struct elf_file *e, struct elf_facts *facts)
+{
+	struct adding a = {.e = e, .layout = e, .facts = facts};
+
+	if (!e->symtab)
+		return -ENODATA;
+	return add_table(&a, e->symtab);
+}
+
 int elf_embedded(struct elf_file *e, const void **data, size_t *len)
 {
 	Elf_Scn *scn = NULL;
@@ -418,22 +434,29 @@ int elf_embedded(struct elf_file *e, const void **data, size_t *len)
 	return -ENOENT;
 }
 
-int elf_code_at(struct elf_file *e, uint64_t addr, uint8_t *out, size_t n)
+/* All code of a segment is read at the first question for it. */
+static const Elf_Data *segment_data(struct elf_file *e, struct segment *s)
+{
+	if (!s->data && !s->asked && s->size <= MAX_TABLE)
+		s->data = elf_getdata_rawchunk(e->elf, (int64_t)s->offset, s->size, ELF_T_BYTE);
+	s->asked = true;
+	return s->data;
+}
+
+int elf_code_at(struct elf_file *e, uint64_t addr, const uint8_t **out)
 {
 	for (size_t i = 0; i < e->nsegment; i++) {
-		const struct segment *s = &e->segment[i];
+		struct segment *s = &e->segment[i];
+		uint64_t at = addr - s->vaddr;
 		const Elf_Data *d;
 
-		if (addr < s->vaddr || addr - s->vaddr >= s->size)
+		if (addr < s->vaddr || at >= s->size || !s->code)
 			continue;
-		if (n > s->size - (addr - s->vaddr))
-			n = s->size - (addr - s->vaddr);
-		d = elf_getdata_rawchunk(e->elf, (int64_t)(addr - s->vaddr + s->offset), n,
-					 ELF_T_BYTE);
-		if (!d || !d->d_buf || d->d_size < n)
+		d = segment_data(e, s);
+		if (!d || !d->d_buf || d->d_size <= at)
 			return -EBADMSG;
-		memcpy(out, d->d_buf, n);
-		return (int)n;
+		*out = (const uint8_t *)d->d_buf + at;
+		return d->d_size - at < INT_MAX ? (int)(d->d_size - at) : INT_MAX;
 	}
 	return -ENOENT;
 }

@@ -48,7 +48,9 @@ int elf_add_symbols(struct elf_file *e, const struct elf_file *layout, enum elf_
  * ship). The data belong to e; 0, -ENOENT or -EBADMSG.
  */
 int elf_embedded(struct elf_file *e, const void **data, size_t *len);
-/* Code as linked, for what stands at an address: bytes read, or -errno. */
-int elf_code_at(struct elf_file *e, uint64_t addr, uint8_t *out, size_t n);
+/* Only the facts stext and kaslr; 0, or -ENODATA when it has no symbols. */
+int elf_find_kernel(struct elf_file *e, struct elf_facts *facts);
+/* What stands at an address of code as linked: bytes that follow (> 0), -ENOENT or -EBADMSG. */
+int elf_code_at(struct elf_file *e, uint64_t addr, const uint8_t **out);
 
 #endif

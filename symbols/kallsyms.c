@@ -85,6 +85,13 @@ static bool take_line(const char *p, const char *end, struct line *l)
 	return l->name_len > 0;
 }
 
+bool kallsyms_is_line(const char *p, const char *end)
+{
+	struct line l;
+
+	return take_line(p, end, &l);
+}
+
 static bool is(const struct line *l, const char *name)
 {
 	return strlen(name) == l->name_len && memcmp(l->name, name, l->name_len) == 0;

@@ -21,4 +21,7 @@ struct kallsyms_facts {
  */
 int kallsyms_parse(const char *text, size_t len, struct symbuild *b, struct kallsyms_facts *facts);
 
+/* Has a line (without its end) the form of one of kallsyms? */
+bool kallsyms_is_line(const char *p, const char *end);
+
 #endif

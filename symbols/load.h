@@ -21,6 +21,8 @@ struct load_context {
 struct loaded {
 	struct symmap *map; /* NULL: none; a reference */
 	struct symbols_status status;
+	uint64_t stext; /* where kallsyms has it, also one that was refused; 0: not known */
+	bool wants_evidence; /* a vmlinux whose slide nothing said */
 };
 
 /* The host's kernel. They never fail but say in the status what is missing. */
@@ -28,8 +30,9 @@ void load_host(const struct load_context *c, struct loaded *out);
 
 /* The user code of a process. */
 void load_process(const struct load_context *c, pid_t pid, struct loaded *out);
-/* A guest's kernel. */
-void load_guest(const struct load_context *c, const struct guest_vm *vm, struct loaded *out);
+/* A guest's kernel; evidence: of its exits, for the slide of a vmlinux. */
+void load_guest(const struct load_context *c, const struct guest_vm *vm,
+		const struct symbols_evidence *evidence, size_t nevidence, struct loaded *out);
 
 /* Sets the status; texts are cut. */
 void loaded_status(struct loaded *l, enum symbols_state state, const char *source, const char *mend,
@@ -37,11 +40,11 @@ void loaded_status(struct loaded *l, enum symbols_state state, const char *sourc
 
 /*
  * Text of kallsyms and of modules (len 0: none) into a map and its status; `restricted` is the
- * mend for hidden addresses.
+ * mend for hidden addresses. Where _stext was is set also when the rest is of no use; 0: not said.
  */
 void load_kernel_text(const struct load_context *c, const struct bytes *kallsyms,
 		      const struct bytes *modules, const char *source, const char *restricted,
-		      struct loaded *out);
+		      struct loaded *out, uint64_t *stext);
 
 /* --- maps by what they were made of; the helper thread only --- */
 

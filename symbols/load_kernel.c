@@ -43,16 +43,17 @@ static void refuse(struct loaded *out, int rc, const char *source, const char *r
 
 void load_kernel_text(const struct load_context *c, const struct bytes *kallsyms,
 		      const struct bytes *modules, const char *source, const char *restricted,
-		      struct loaded *out)
+		      struct loaded *out, uint64_t *stext)
 {
 	struct symbuild *b = symbuild_new();
-	struct kallsyms_facts ks;
+	struct kallsyms_facts ks = {0};
 	struct modules_facts mods = {0};
 	int rc = b ? kallsyms_parse(kallsyms->data, kallsyms->len, b, &ks) : -ENOMEM;
 
 	/* Ranges are a help and no more: hidden or broken ones are left away. */
 	if (!rc && modules_parse(modules->data, modules->len, b, &mods) == -ENOMEM)
 		rc = -ENOMEM;
+	*stext = ks.stext;
 	if (rc)
 		symbuild_free(b);
 	else
@@ -82,6 +83,7 @@ static int read_proc(const struct sysroot *root, const char *path, struct bytes 
 void load_host(const struct load_context *c, struct loaded *out)
 {
 	struct bytes kallsyms, modules;
+	uint64_t stext;
 	int rc = read_proc(c->root, "proc/kallsyms", &kallsyms);
 
 	*out = (struct loaded){0};
@@ -95,7 +97,7 @@ void load_host(const struct load_context *c, struct loaded *out)
 		return;
 	read_proc(c->root, "proc/modules", &modules); /* none: no modules */
 	load_kernel_text(c, &kallsyms, &modules, "/proc/kallsyms",
-			 "sudo kvmtop; as root: sysctl kernel.kptr_restrict=1", out);
+			 "sudo kvmtop; as root: sysctl kernel.kptr_restrict=1", out, &stext);
 	bytes_free(&kallsyms);
 	bytes_free(&modules);
 }

@@ -17,12 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "judge.h"
 #include "load.h"
 #include "sysroot.h"
 
 #define REFRESH_NS (30 * 1000000000LL)
 #define END_WAIT_S 2 /* for the helper when kvmtop ends */
 #define TRIM_EVERY 64 /* jobs */
+#define EVIDENCE_MAX 64 /* addresses kept of a guest */
 
 enum source_kind { SOURCE_HOST, SOURCE_PROCESS, SOURCE_GUEST };
 
@@ -31,6 +33,8 @@ struct job {
 	struct symsource *src; /* the collecting thread's, not looked into by the helper */
 	enum source_kind kind;
 	struct guest_vm vm;
+	struct symbols_evidence evidence[EVIDENCE_MAX];
+	size_t nevidence;
 	struct loaded loaded;
 };
 
@@ -40,7 +44,12 @@ struct symsource {
 	enum source_kind kind;
 	struct guest_vm vm;
 	struct symmap *map;
+	struct symmap *rejected; /* what the guest did contradicted it */
 	struct symbols_status status;
+	struct symbols_evidence evidence[EVIDENCE_MAX]; /* exits, the last ones */
+	size_t nevidence, evidence_at, asked_with;
+	bool wants_evidence;
+	struct judge judge;
 	int64_t refreshed_ns;
 	bool waiting; /* a job is under way */
 	bool closed; /* freed when that comes back */
@@ -153,7 +162,7 @@ static void work(const struct load_context *c, struct job *j)
 		load_process(c, j->vm.pid, &j->loaded);
 		break;
 	case SOURCE_GUEST:
-		load_guest(c, &j->vm, &j->loaded);
+		load_guest(c, &j->vm, j->evidence, j->nevidence, &j->loaded);
 		break;
 	}
 }
@@ -259,6 +268,7 @@ static void free_source(struct symsource *src)
 	if (src->next)
 		src->next->prev = src->prev;
 	symmap_unref(src->map);
+	symmap_unref(src->rejected);
 	free_vm(&src->vm);
 	free(src);
 }
@@ -325,6 +335,8 @@ static bool ask(struct symsource *src)
 	}
 	j->src = src;
 	j->kind = src->kind;
+	j->nevidence = src->nevidence;
+	memcpy(j->evidence, src->evidence, sizeof(j->evidence));
 	src->waiting = true;
 	pthread_mutex_lock(&sh->lock);
 	*sh->todo_end = j;
@@ -390,10 +402,15 @@ static bool take_over(struct job *j)
 		free_source(src);
 		return false;
 	}
+	src->wants_evidence = j->loaded.wants_evidence;
+	/* Read again, and still what the guest contradicted. */
+	if (src->rejected && j->loaded.map == src->rejected)
+		return false;
 	changed = src->map != j->loaded.map || src->status.state != j->loaded.status.state;
 	symmap_unref(src->map);
 	src->map = j->loaded.map;
 	src->status = j->loaded.status;
+	src->judge = (struct judge){0};
 	j->loaded.map = NULL;
 	return changed;
 }
@@ -424,6 +441,57 @@ void symsource_refresh(struct symsource *src, int64_t now_ns)
 		return;
 	src->refreshed_ns = now_ns;
 	ask(src);
+}
+
+/* Keeps the address of an exit, the last of different ones; false: it is known. */
+static bool keep_exit(struct symsource *src, const struct symbols_evidence *e)
+{
+	for (size_t i = 0; i < src->nevidence; i++)
+		if (src->evidence[i].addr == e->addr && src->evidence[i].kind == e->kind)
+			return false;
+	src->evidence[src->evidence_at] = *e;
+	src->evidence_at = (src->evidence_at + 1) % EVIDENCE_MAX;
+	if (src->nevidence < EVIDENCE_MAX)
+		src->nevidence++;
+	return true;
+}
+
+static void reject(struct symsource *src)
+{
+	struct loaded l = {0};
+	char mend[SYMBOLS_TEXT];
+
+	guest_symbols_command(&src->vm, mend, sizeof(mend));
+	judge_text(&src->judge, src->status.source, mend, &l);
+	symmap_unref(src->rejected);
+	src->rejected = src->map;
+	src->map = NULL;
+	src->status = l.status;
+}
+
+bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e, size_t n)
+{
+	bool news = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(e[i].addr >> 63))
+			continue;
+		if (e[i].kind != EVIDENCE_SAMPLE)
+			news |= keep_exit(src, &e[i]);
+		if (src->map)
+			judge_add(&src->judge, src->map, &e[i]);
+	}
+	if (src->map && judge_contradicts(&src->judge)) {
+		reject(src);
+		return true;
+	}
+	/* Not for each one address: reading a vmlinux takes a while. */
+	if (news && src->wants_evidence && !src->waiting &&
+	    src->nevidence >= src->asked_with + src->asked_with / 2 + 2) {
+		src->asked_with = src->nevidence;
+		ask(src);
+	}
+	return false;
 }
 
 bool symsource_lookup(const struct symsource *src, uint64_t addr, struct symbol *out)

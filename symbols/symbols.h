@@ -61,6 +61,22 @@ double symmap_share(const struct symmap *m, const uint64_t *addr, size_t n);
 size_t symmap_count(const struct symmap *m); /* symbols */
 size_t symmap_bytes(const struct symmap *m); /* of memory, shared tables too */
 
+/* --- what guests do, held against what is said of their kernels --- */
+
+/* Where a guest was: a sample, or an exit that happens at one instruction. */
+enum evidence_kind {
+	EVIDENCE_SAMPLE,
+	EVIDENCE_HLT,
+	EVIDENCE_CPUID,
+	EVIDENCE_RDMSR,
+	EVIDENCE_WRMSR,
+	EVIDENCE_IO,
+};
+struct symbols_evidence {
+	uint64_t addr;
+	enum evidence_kind kind;
+};
+
 /* --- sources: the collecting thread only --- */
 
 enum symbols_state {
@@ -97,6 +113,9 @@ struct guest_vm {
 	pid_t pid;
 };
 
+/* The command that brings the symbols of this guest: for a VM of which nothing is known. */
+void guest_symbols_command(const struct guest_vm *vm, char *out, size_t size);
+
 /*
  * root and files (NULL: none) are copied. The helper thread starts with the first source. 0 or
  * -errno.
@@ -130,6 +149,14 @@ const struct symbols_status *symsource_status(const struct symsource *src); /* n
  * for a source, else nothing happens; unchanged files are not read again.
  */
 void symsource_refresh(struct symsource *src, int64_t now_ns);
+
+/*
+ * Addresses of the guest's kernel (others are ignored), a few dozen, different ones if possible;
+ * copied. With enough of them symbols of another kernel or boot are seen and refused from then
+ * on, and a vmlinux whose slide is not known finds it. May change the map and status at once:
+ * true. Cheap enough for every tick.
+ */
+bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e, size_t n);
 
 /* The name behind a number; out->start is relative to the table. False: no longer known. */
 bool symbols_symbol(const struct symbols *s, uint32_t table, uint32_t index, struct symbol *out);

@@ -57,11 +57,27 @@ _kvmtop()
 		words=''
 		words=$(compgen -d -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 		return ;;
+	--guestkallsyms)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--guestmodules)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--guestvmlinux)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--guestmount)
+		words=''
+		words=$(compgen -d -- "$cur") && mapfile -t COMPREPLY <<<"$words"
+		return ;;
 	--completion)
 		words='bash zsh fish'
 		;;
 	*)
-		words='demo doctor --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --color --root --completion --version --help ' ;;
+		words='demo doctor guest-symbols --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

@@ -2,6 +2,7 @@
 complete -c kvmtop -f
 complete -c kvmtop -n __fish_use_subcommand -a demo -d 'small guests to look at: one busy, one that leaves guest mode often, one starved'
 complete -c kvmtop -n __fish_use_subcommand -a doctor -d 'each source of figures: works, or exactly why not and the command that mends it'
+complete -c kvmtop -n __fish_use_subcommand -a guest-symbols -d 'fetch the symbols of a guest'\''s kernel by a command that runs there, as in: kvmtop guest-symbols web01 -- ssh root@web01'
 complete -c kvmtop -s b -l batch -d 'figures as text, CSV or JSON lines on standard output'
 complete -c kvmtop -s d -l delay -x -a '0.1 0.5 1 2 5 10' -d 'length of an interval, from 0.1 s on (1)'
 complete -c kvmtop -s n -l iterations -x -a '' -d 'end after N intervals (never)'
@@ -22,6 +23,10 @@ complete -c kvmtop -l max-overhead -x -a '0 1 2 5 10' -d 'give up events that wo
 complete -c kvmtop -l threads-by -x -a 'auto proc' -d 'read the threads'\'' counters by a BPF program where that works, or always from /proc: auto or proc (auto)'
 complete -c kvmtop -l color -x -a 'auto never always 8 256 truecolor' -d 'colours: auto, never, always, 8, 256 or truecolor (auto)'
 complete -c kvmtop -l root -x -a '(__fish_complete_directories)' -d 'the host'\''s proc and sys are under DIR (/)'
+complete -c kvmtop -l guestkallsyms -r -F -d 'a copy of a guest'\''s /proc/kallsyms; of all guests, or of the one of this name, UUID or pid'
+complete -c kvmtop -l guestmodules -r -F -d 'a copy of a guest'\''s /proc/modules'
+complete -c kvmtop -l guestvmlinux -r -F -d 'a guest'\''s vmlinux, with symbols'
+complete -c kvmtop -l guestmount -x -a '(__fish_complete_directories)' -d 'guests'\'' root folders are mounted in DIR, each as its name, UUID or pid'
 complete -c kvmtop -l completion -x -a 'bash zsh fish' -d 'print the completion script for bash, zsh or fish'
 complete -c kvmtop -s V -l version -d 'print the version'
 complete -c kvmtop -s h -l help -d 'print this help'
