@@ -62,6 +62,42 @@ static void saturate(uint32_t *c, uint32_t n)
 		*c = UINT32_MAX;
 }
 
+/* Counters of an octave side by side: a snapshot adds up some hundred thousand octaves. */
+typedef uint32_t quad __attribute__((vector_size(16)));
+typedef uint64_t pair __attribute__((vector_size(16)));
+#define QUADS (HIST_STEPS / 4)
+
+static quad quad_at(const uint32_t *c, unsigned i)
+{
+	quad q;
+
+	memcpy(&q, c + (size_t)i * 4, sizeof(q));
+	return q;
+}
+
+static void saturate_octave(uint32_t *c, const uint32_t *n)
+{
+	for (unsigned i = 0; i < QUADS; i++) {
+		quad add = quad_at(n, i), sum = quad_at(c, i) + add;
+
+		sum |= (quad)(sum < add); /* wrapped: all bits */
+		memcpy(c + (size_t)i * 4, &sum, sizeof(sum));
+	}
+}
+
+static uint64_t octave_count(const uint32_t *c)
+{
+	const pair low = {UINT32_MAX, UINT32_MAX};
+	pair n = {0, 0};
+
+	for (unsigned i = 0; i < QUADS; i++) {
+		pair two = (pair)quad_at(c, i);
+
+		n += (two & low) + (two >> 32);
+	}
+	return n[0] + n[1];
+}
+
 /* The counters of an octave, made at its first use; NULL: no memory. */
 static uint32_t *octave_get(struct hist *h, unsigned octave)
 {
@@ -116,8 +152,7 @@ int hist_merge(struct hist *into, const struct hist *from)
 			err = -ENOMEM;
 			continue;
 		}
-		for (unsigned s = 0; s < HIST_STEPS; s++)
-			saturate(&c[s], from->octave[i][s]);
+		saturate_octave(c, from->octave[i]);
 	}
 	return err;
 }
@@ -181,8 +216,7 @@ uint64_t hist_count(const struct hist *h)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < octaves; i++)
-		for (unsigned s = 0; s < HIST_STEPS; s++)
-			n += h->octave[i][s];
+		n += octave_count(h->octave[i]);
 	return n;
 }
 
@@ -195,7 +229,7 @@ static uint64_t rank_of(double share, uint64_t n)
 	return !rank ? 1 : rank > n ? n : rank;
 }
 
-void hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n)
+uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n)
 {
 	uint64_t count = hist_count(h), seen = 0, used = h->used;
 	uint64_t rank = n ? rank_of(share[0], count) : 0;
@@ -205,7 +239,12 @@ void hist_quantiles(const struct hist *h, const double *share, uint64_t *out, un
 		memset(out, 0, n * sizeof(*out));
 	for (unsigned i = 0; count && used && next < n; i++) {
 		unsigned o = take_octave(&used);
+		uint64_t all = octave_count(h->octave[i]);
 
+		if (seen + all < rank) {
+			seen += all;
+			continue;
+		}
 		for (unsigned s = 0; s < HIST_STEPS && next < n; s++) {
 			seen += h->octave[i][s];
 			while (next < n && seen >= rank) {
@@ -214,6 +253,7 @@ void hist_quantiles(const struct hist *h, const double *share, uint64_t *out, un
 			}
 		}
 	}
+	return count;
 }
 
 uint64_t hist_quantile(const struct hist *h, double share)

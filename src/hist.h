@@ -24,8 +24,8 @@ void hist_trim(struct hist *h); /* frees octaves that are empty */
 void hist_free(struct hist *h); /* frees the counters, not h */
 /* The value below which share (0…1) of all lies: middle of its step; 0 when empty. */
 uint64_t hist_quantile(const struct hist *h, double share);
-/* The same for n shares in ascending order, in one pass. */
-void hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n);
+/* The same for n shares in ascending order, in one pass; returns hist_count(). */
+uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n);
 uint64_t hist_count(const struct hist *h);
 /* Adds to HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h); below 2^4: the first. */
 void hist_heat(const struct hist *h, uint32_t *heat);

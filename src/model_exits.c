@@ -123,7 +123,7 @@ static struct value share(uint64_t part, uint64_t whole)
 static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_acc *whole,
 		       const struct hist *h, double seconds)
 {
-	uint64_t p[3] = {0}, n = hist_count(h);
+	uint64_t p[3] = {0}, n = hist_quantiles(h, percentiles, p, 3);
 
 	t->count = a->count;
 	t->timed = a->timed;
@@ -132,8 +132,6 @@ static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_
 	t->max_ns = a->max;
 	t->avg_ns = a->timed ? (double)a->sum / (double)a->timed : 0;
 	t->stderr_pct = ex_acc_stderr_pct(a);
-	if (n)
-		hist_quantiles(h, percentiles, p, 3);
 	t->pctl = n >= a->timed ? PCTL_ALL : n ? PCTL_PART : PCTL_NONE;
 	t->p50_ns = p[0];
 	t->p99_ns = p[1];
@@ -398,8 +396,7 @@ static void fill_picture(struct commit *c, const struct ex_set *set, const struc
 		look_at_exits(set, &p);
 	out->rate = c->m->no_entry_exit ? event_rate(c, &p) : exit_rate(c, &p);
 	out->p50 = out->p99 = out->max = value_has(c->exits) ? value_pending() : c->exits;
-	if (value_has(c->exits) && h->used && hist_count(h)) {
-		hist_quantiles(h, percentiles, q, 2);
+	if (value_has(c->exits) && h->used && hist_quantiles(h, percentiles, q, 2)) {
 		out->p50 = value_known((double)q[0]);
 		out->p99 = value_known((double)q[1]);
 		out->max = value_known((double)p.max);
