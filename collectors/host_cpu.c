@@ -198,6 +198,19 @@ static void read_rest(struct host_cpu *h, struct host_reading *r)
 		r->load1 = strtod(h->buf, NULL);
 }
 
+/*
+ * Where nobody asks for the list, a screen waits for the first tick's frame, which therefore leaves
+ * them; the next two give the first figures.
+ */
+static bool tasks_due(const struct host_cpu *h)
+{
+	if (h->want_tasks)
+		return true;
+	if (h->tick == 0)
+		return false;
+	return h->tick <= 2 || h->tick % TASKS_EVERY == 0 || host_tasks_seen(h->tasks) <= TASKS_FEW;
+}
+
 static int host_tick(void *state, int64_t now, int64_t watermark)
 {
 	struct host_cpu *h = state;
@@ -213,9 +226,7 @@ static int host_tick(void *state, int64_t now, int64_t watermark)
 		r.cpu = h->cpu;
 		h->env->sink->host(h->env->sink->ctx, &r);
 	}
-	/* The second reading gives the first figures: not five ticks later. */
-	if (h->want_tasks || h->tick < 2 || h->tick % TASKS_EVERY == 0 ||
-	    host_tasks_seen(h->tasks) <= TASKS_FEW)
+	if (tasks_due(h))
 		host_tasks_read(h->tasks);
 	h->tick++;
 	return err;

@@ -27,6 +27,7 @@
 #include "sched_quota.h"
 #include "sysroot.h"
 
+#define FIRST_NS (40 * NS_PER_MS) /* for the first tick: a frame waits for it */
 #define OTHERS_EVERY 5 /* ticks: threads that are no vCPU, unless their pane is open */
 #define PLACES_EVERY 10 /* ticks: pins and nodes while they are on screen */
 #define PLACES_AT_ONCE 2000 /* vCPUs, 60 us each, when they are asked for; the rest in turn */
@@ -499,6 +500,7 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 {
 	struct sched *s = state;
 	struct inv_vm *first = inventory_first(s->env->inv);
+	int64_t deadline = clock_mono_ns() + FIRST_NS;
 
 	(void)now;
 	(void)watermark;
@@ -507,7 +509,8 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	count_held(s);
 	read_in_one_pass(s);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
-		read_vm(s, vm);
+		if (s->tick > 1 || clock_mono_ns() < deadline)
+			read_vm(s, vm);
 	s->held_groups = quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		count_quotas(s, vm);

@@ -192,6 +192,9 @@ static void busiest_tasks_are_no_vms(void **state)
 	task(&f, 700, "a name (odd)", 70, 0);
 	task(&f, 800, "ends", 80, 0);
 	tick(&f);
+	assert_int_equal(f.got.ntask, 0); /* a frame waits for the first tick */
+	collector_host_cpu.demand(f.state, &d); /* but who asks for them gets a baseline at once */
+	tick(&f);
 	assert_int_equal(f.got.ntask, 3);
 	assert_true(f.got.task[0].cpu_pct < 0); /* no baseline: not known, not 0 */
 	task(&f, 500, "qemu-system-x86", 50, 90);
@@ -207,12 +210,33 @@ static void busiest_tasks_are_no_vms(void **state)
 	assert_true(f.got.task[0].cpu_pct > f.got.task[1].cpu_pct && f.got.task[1].cpu_pct > 0);
 	assert_string_equal(f.got.comm[2], "begins");
 	assert_true(f.got.task[2].cpu_pct < 0);
-	for (int i = 2; i < 6; i++)
+	tear_down(&f);
+}
+
+static void many_tasks_are_read_seldom(void **state)
+{
+	struct demand d = {.tasks = true};
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	text(&f, "proc/stat", "cpu  1 0 1 1\ncpu0 1 0 1 1\n");
+	task(&f, 600, "ceph-osd", 60, 0);
+	for (int i = 0; i < 5; i++)
 		tick(&f);
-	assert_int_equal(f.got.lists, 3); /* then every fifth tick … */
+	assert_int_equal(f.got.lists,
+			 4); /* few: every tick but the first, for which a frame waits */
+	for (int i = 0; i < 250; i++)
+		task(&f, 1000 + i, "sleeper", 70, 0);
+	tick(&f); /* the fifth: they are found to be many */
+	assert_int_equal(f.got.lists, 5);
+	for (int i = 0; i < 5; i++)
+		tick(&f);
+	assert_int_equal(f.got.lists, 6); /* then every fifth … */
 	collector_host_cpu.demand(f.state, &d);
 	tick(&f);
-	assert_int_equal(f.got.lists, 4); /* … unless the list is on screen */
+	tick(&f);
+	assert_int_equal(f.got.lists, 8); /* … unless the list is on screen */
 	tear_down(&f);
 }
 
@@ -268,10 +292,11 @@ static void tasks_of_the_real_host(void **state)
 	f.env = (struct collector_env){.root = f.h.root, .inv = f.h.inv, .sink = &f.sink};
 	assert_int_equal(collector_host_cpu.open(&f.env, &f.state), 0);
 	tick(&f);
+	tick(&f);
 	for (int64_t end = clock_mono_ns() + 150 * NS_PER_MS; clock_mono_ns() < end;)
 		;
 	tick(&f);
-	assert_int_equal(f.got.hosts, 2);
+	assert_int_equal(f.got.hosts, 3);
 	assert_true(f.got.r.ncpu >= 1 && f.got.r.all.idle > 0);
 	assert_true(f.got.ntask > 0 && f.got.task[0].cpu_pct > 0);
 	collector_host_cpu.close(f.state);
@@ -285,6 +310,7 @@ int main(void)
 		cmocka_unit_test(cpus_come_and_go),
 		cmocka_unit_test(waits_of_a_large_host),
 		cmocka_unit_test(busiest_tasks_are_no_vms),
+		cmocka_unit_test(many_tasks_are_read_seldom),
 		cmocka_unit_test(load_and_memory),
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(tasks_of_the_real_host),
