@@ -259,23 +259,38 @@ static void why_no_perf(const struct sysroot *root, const struct kvm_rights *rig
 		say(out, "", "perf_event_open: %s", strerror(-err));
 }
 
-bool kvm_why_not(const struct sysroot *root, const struct kvm_rights *rights, int err,
-		 struct kvm_reason *out)
+static bool why_locked_down(const struct sysroot *root, struct kvm_reason *out)
 {
 	*out = (struct kvm_reason){0};
-	if (locked_down(root)) {
-		say(out, "boot with lockdown=integrity",
-		    "kernel lockdown is \"confidentiality\": it forbids perf and tracing to root "
-		    "too");
-		return true;
-	}
-	if (why_no_tracefs(root, rights, out))
-		return true;
+	if (!locked_down(root))
+		return false;
+	say(out, "boot with lockdown=integrity",
+	    "kernel lockdown is \"confidentiality\": it forbids perf and tracing to root "
+	    "too");
+	return true;
+}
+
+static bool why_refused(const struct sysroot *root, const struct kvm_rights *rights, int err,
+			struct kvm_reason *out)
+{
 	if (!err && !rights->perfmon && paranoid(root) > -1)
 		err = -EACCES;
 	if (err)
 		why_no_perf(root, rights, err, out);
 	return err != 0;
+}
+
+bool kvm_why_not(const struct sysroot *root, const struct kvm_rights *rights, int err,
+		 struct kvm_reason *out)
+{
+	return why_locked_down(root, out) || why_no_tracefs(root, rights, out) ||
+	       why_refused(root, rights, err, out);
+}
+
+bool kvm_why_no_perf(const struct sysroot *root, const struct kvm_rights *rights, int err,
+		     struct kvm_reason *out)
+{
+	return why_locked_down(root, out) || why_refused(root, rights, err, out);
 }
 
 void kvm_why_halved(const struct kvm_rights *rights, size_t bytes, struct kvm_reason *out)

@@ -48,6 +48,9 @@ int kvm_online_cpus(const struct sysroot *root, int **cpu);
  */
 bool kvm_why_not(const struct sysroot *root, const struct kvm_rights *rights, int err,
 		 struct kvm_reason *out);
+/* The same for events that need no tracefs. */
+bool kvm_why_no_perf(const struct sysroot *root, const struct kvm_rights *rights, int err,
+		     struct kvm_reason *out);
 /* Rings had to be halved to `bytes`. */
 void kvm_why_halved(const struct kvm_rights *rights, size_t bytes, struct kvm_reason *out);
 /* Why fewer or smaller rings than wanted: `bytes` a ring in use, `fds` wanted. False: all fine. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "collector.h"
+#include "guest_sampling.h"
 #include "kvm_events.h"
 #include "vms.h"
 #include "sched.h"
@@ -15,8 +16,11 @@
 
 const struct collector *const collectors[] = {
 	&collector_kvm_events, /* before vms takes out what has ended */
+	&collector_guest_sampling, /* the same */
 	&collector_vms, /* before those that read what it finds */
-	&collector_sched,      &collector_host_cpu, NULL,
+	&collector_sched,
+	&collector_host_cpu,
+	NULL,
 };
 
 void probe_add(struct probes *p, const char *source, int state, const char *mend, const char *why,

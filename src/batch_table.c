@@ -31,6 +31,10 @@ const struct batch_table batch_tables[] = {
 	{"exit", "exits of each VM, and of all VMs together (level host): a row a kind and reason", TABLE_EXIT, TABLE_EXIT, false, false,
 	 "vm,kind,key," EXIT_TEXT},
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},
+	{"symbol", "hot symbols of the host and of VMs", TABLE_SYMBOL, TABLE_SYMBOL, false, false,
+	 "vm,domain,symbol,module,samples,pct"},
+	{"vcpu-symbol", "hot symbols of vCPUs", TABLE_SYMBOL, TABLE_SYMBOL, false, true,
+	 "vm,vcpu,domain,symbol,module,samples,pct"},
 	{"pcpu", "the host's CPUs", TABLE_CPU, TABLE_CPU, false, false,
 	 "cpu,online,numa_node,core,package,sibling,guest_pct,usr_pct,sys_pct,irq_pct,st_pct,idle_pct,wait_pct,nvcpu,npinned,vcpus"},
 	{"thread", "the other threads of VMMs and their kernel helpers", TABLE_THREAD, TABLE_THREAD, false, false,
@@ -185,6 +189,9 @@ static void set_owner(const struct snapshot *s, struct batch_row *r)
 	} else if (r->table == TABLE_EXIT) {
 		vm = ((const struct snap_exit *)r->row)->vm;
 		vcpu = ((const struct snap_exit *)r->row)->vcpu;
+	} else if (r->table == TABLE_SYMBOL) {
+		vm = ((const struct snap_symbol *)r->row)->vm;
+		vcpu = ((const struct snap_symbol *)r->row)->vcpu;
 	} else if (r->table == TABLE_THREAD) {
 		vm = ((const struct snap_thread *)r->row)->vm;
 	} else if (r->table == TABLE_FINDING) {
@@ -204,9 +211,13 @@ static bool wanted(const struct batch_query *q, const struct batch_row *r)
 	if (r->table == TABLE_EXIT &&
 	    (((const struct snap_exit *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
 		return false;
+	if (r->table == TABLE_SYMBOL &&
+	    (((const struct snap_symbol *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
+		return false;
 	/* What is of no VM is left out when VMs are asked for, but the host's own tables are not.
 	 */
-	if ((r->other || r->table == TABLE_FINDING) && !r->vm && (vms || vcpus))
+	if ((r->other || r->table == TABLE_FINDING || r->table == TABLE_SYMBOL) && !r->vm &&
+	    (vms || vcpus))
 		return false;
 	if (r->table == TABLE_EXIT && !r->vm && vms)
 		return false; /* the sum over all would not be that of those asked for */

@@ -20,7 +20,7 @@ struct batch_table {
 	const char *what; /* one line for help */
 	enum field_table first, second; /* the same where there is one only */
 	bool other; /* has the row (other) */
-	bool vcpu_rows; /* exits: those of vCPUs, not those of VMs */
+	bool vcpu_rows; /* exits, symbols: those of vCPUs, not those of VMs */
 	const char *text_fields; /* what the text format shows by default */
 };
 

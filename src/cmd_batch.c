@@ -72,6 +72,22 @@ static bool field_asked(const struct options *o, const char *id)
 	       (o->when_text && strstr(o->when_text, id));
 }
 
+/* CSV has all fields where none are named. */
+static bool samples_asked(const struct options *o, const struct batch_table *t)
+{
+	static const char *const ids[] = {"samples",	      "host_kernel_pct", "host_user_pct",
+					  "guest_kernel_pct", "guest_user_pct",	 "hot_symbol",
+					  "sampling"};
+
+	if (!o->fields && o->format != FORMAT_TEXT &&
+	    (t->first == TABLE_VM || t->first == TABLE_VCPU || t->first == TABLE_HOST))
+		return true;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		if (field_asked(o, ids[i]))
+			return true;
+	return false;
+}
+
 static struct demand demand_of(const struct batch *b)
 {
 	const struct batch_table *t = b->job.query.table;
@@ -79,7 +95,9 @@ static struct demand demand_of(const struct batch *b)
 
 	return (struct demand){
 		.kinds = b->o->kinds ? b->o->kinds : KIND_BIT(KIND_VMEXIT),
-		.exits_all_vcpus = whole || t->vcpu_rows,
+		.samples = whole || t->first == TABLE_SYMBOL || samples_asked(b->o, t),
+		.samples_all = whole || t->first == TABLE_SYMBOL,
+		.exits_all_vcpus = whole || (t->vcpu_rows && t->first == TABLE_EXIT),
 		.threads = t->first == TABLE_THREAD,
 		.tasks = whole || t->other || t->first == TABLE_TASK,
 		/* Costly a vCPU: only for who names them. */
@@ -94,7 +112,12 @@ static int open_engine(struct batch *b, char *err, size_t size)
 		.collectors = b->o->collectors,
 		.delay_s = b->o->delay_s,
 		.max_overhead_pct = b->o->max_overhead_pct,
-		.collector = {.delay_s = b->o->delay_s, .threads_by_proc = b->o->threads_by_proc},
+		.collector = {.delay_s = b->o->delay_s,
+			      .threads_by_proc = b->o->threads_by_proc,
+			      .sample_hz = b->o->sample_hz,
+			      .sample_with = b->o->sample_with,
+			      .sample_host = b->o->sample_host,
+			      .sample_guest = b->o->sample_guest},
 	};
 	struct demand d = demand_of(b);
 	int rc = engine_new(&cfg, &b->engine, err, size);

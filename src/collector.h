@@ -20,11 +20,16 @@ struct sysroot;
 struct inventory;
 struct kvm_names;
 
+enum sample_with { SAMPLE_AUTO, SAMPLE_HW, SAMPLE_CLOCK };
+
 /* What the command line fixes for the run. */
 struct collector_config {
 	double delay_s;
 	size_t ring_bytes; /* 0: by the rule of product.md, "Limits" */
 	bool threads_by_proc; /* two files a thread, though one BPF program could read them all */
+	unsigned sample_hz; /* samples a second and CPU; 0: none */
+	uint8_t sample_with; /* enum sample_with */
+	bool sample_host, sample_guest; /* which domains; both or neither: all */
 	bool lost_test; /* tests: smallest ring, no early wake-ups */
 };
 

@@ -16,6 +16,10 @@ struct demand {
 	bool exits_all_vcpus; /* exit rows for every vCPU, not only the selected VM's */
 	bool threads; /* the other threads of VMMs every tick */
 	bool tasks; /* the busiest tasks that belong to no VM */
+	bool samples; /* where the CPUs are: hot symbols */
+	bool samples_all; /* rows of symbols for every VM and vCPU, not only the selected VM's */
+	bool exit_code; /* which guest code makes the exits */
+	uint8_t sample_shift; /* the engine: sample 2^n times more seldom than wanted */
 	bool pins; /* PIN and NODE are on screen */
 	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
 	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */

@@ -107,7 +107,20 @@ static int make_model(struct engine *e)
 	e->model = model_new(&mc, e->env.inv, e->env.names);
 	if (!e->model)
 		return -ENOMEM;
-	e->env.sink = model_sink(e->model);
+	return 0;
+}
+
+static int make_symbols(struct engine *e)
+{
+	int rc = engine_symbols_new(e->env.root, e->config.guest_files, e->env.inv, e->model,
+				    &e->symbols);
+
+	if (rc)
+		return rc;
+	e->sink = *model_sink(e->model);
+	e->sink.ips = engine_symbols_ips;
+	e->sink.ips_ctx = e->symbols;
+	e->env.sink = &e->sink;
 	return 0;
 }
 
@@ -128,6 +141,8 @@ static int make_fds(struct engine *e)
 	if (e->epfd < 0 || e->timerfd < 0 || e->ctlfd < 0)
 		return -errno;
 	err = engine_watch(e, e->timerfd, &e->timerfd);
+	if (!err && engine_symbols_fd(e->symbols) >= 0)
+		err = engine_watch(e, engine_symbols_fd(e->symbols), &e->symbols);
 	return err ? err : engine_watch(e, e->ctlfd, &e->ctlfd);
 }
 
@@ -185,6 +200,8 @@ static int engine_init(struct engine *e, const struct engine_config *c, char *er
 		read_identity(e);
 		rc = make_model(e);
 	}
+	if (rc == 0)
+		rc = make_symbols(e);
 	return rc ? rc : make_fds(e);
 }
 
@@ -223,6 +240,7 @@ void engine_free(struct engine *e)
 	engine_stop(e);
 	for (size_t i = 0; i < e->nreader; i++)
 		reader_free(e->reader[i]);
+	engine_symbols_free(e->symbols);
 	model_free(e->model); /* takes its cookies back from the inventory */
 	inventory_free(e->env.inv);
 	kvm_names_free(e->env.names);

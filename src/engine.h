@@ -23,6 +23,8 @@ struct engine_config {
 	double delay_s; /* 0.1 … 3600 */
 	bool short_first; /* first intervals of 0.25, 0.25, 0.5 s (the screen) */
 	double max_overhead_pct;
+	const struct guest_files
+		*guest_files; /* symbols.h; NULL: none named; outlives the engine */
 	struct collector_config collector;
 };
 

@@ -84,6 +84,9 @@ static void merge_demand(struct demand *into, const struct demand *d)
 	into->threads |= d->threads;
 	into->tasks |= d->tasks;
 	into->pins |= d->pins;
+	into->samples |= d->samples;
+	into->samples_all |= d->samples_all;
+	into->exit_code |= d->exit_code;
 	if (d->vm)
 		into->vm = d->vm;
 	if (d->vcpu)
@@ -224,6 +227,7 @@ static void tick(struct engine *e)
 		if (e->active[i].open && e->active[i].c->tick)
 			e->active[i].c->tick(e->active[i].state, now, w);
 	resolve_unknown(e, now);
+	engine_symbols_tick(e->symbols, now);
 	if (e->vms) {
 		vms_progress(e->vms, &done, &all);
 		model_discovery(e->model, done, all);
@@ -293,6 +297,8 @@ void *engine_collect(void *arg)
 				on_control(e);
 			else if (ev[i].data.ptr == &e->timerfd)
 				on_timer(e);
+			else if (ev[i].data.ptr == &e->symbols)
+				engine_symbols_ready(e->symbols);
 			else
 				on_collector(e, ev[i].data.ptr);
 	}

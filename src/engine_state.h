@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "engine.h"
+#include "engine_symbols.h"
 #include "governor.h"
 
 #define MAX_COLLECTORS 16
@@ -24,6 +25,8 @@ struct engine {
 	char *root_dir, *names_wanted;
 	char node[65], kernel[65], boot_id[40];
 	struct model *model;
+	struct sink sink; /* the model's, but that samples come by way of `symbols` */
+	struct engine_symbols *symbols;
 	struct active active[MAX_COLLECTORS];
 	size_t nactive;
 	struct reader *reader[MAX_READERS];

@@ -16,6 +16,7 @@ enum field_table {
 	TABLE_VM,
 	TABLE_VCPU,
 	TABLE_EXIT,
+	TABLE_SYMBOL,
 	TABLE_CPU,
 	TABLE_THREAD,
 	TABLE_TASK,
@@ -63,7 +64,8 @@ struct field {
 };
 
 struct field_list {
-	const char *name; /* "host", "vm", "vcpu", "exit", "cpu", "thread", "task", "finding" */
+	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "cpu", "thread", "task",
+			     "finding" */
 	const struct field *field;
 	size_t n;
 	size_t row_size;
@@ -77,6 +79,9 @@ const void *field_rows(const struct snapshot *s, enum field_table t, size_t *n);
 
 /* "vmexit", "mmio", …: the kinds as --event, JSON and CSV name them. */
 const char *field_kind_name(enum kvm_kind kind);
+
+/* "host-kernel", "guest-user" … */
+const char *field_domain_name(enum ip_domain d);
 
 /*
  * The one comparator: <0, 0, >0 for ascending order by f. Values that are not known sort

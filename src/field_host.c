@@ -33,6 +33,49 @@ GET_COUNT(host_lost, H, lost)
 GET_COUNT(host_lost_total, H, lost_total)
 GET_COUNT(host_late, H, late)
 GET_COUNT(host_unmatched, H, unmatched)
+GET_VALUE(host_samples, H, sym.n)
+GET_VALUE(host_hk, H, sym.domain[DOMAIN_HOST_KERNEL])
+GET_VALUE(host_hu, H, sym.domain[DOMAIN_HOST_USER])
+GET_VALUE(host_gk, H, sym.domain[DOMAIN_GUEST_KERNEL])
+GET_VALUE(host_gu, H, sym.domain[DOMAIN_GUEST_USER])
+GET_TEXT(host_hot, H, sym.hot)
+GET_VALUE(host_hot_pct, H, sym.hot_pct)
+/* clang-format on */
+
+static struct cell host_sampling(const struct snapshot *s, const void *row, bool total)
+{
+	(void)row;
+	(void)total;
+	return (struct cell){.text = s->sampling.event};
+}
+
+static struct value sampling_value(const struct snapshot *s, double v)
+{
+	return s->sampling.open ? value_known(v) : value_na(WHY_NOT_OPEN);
+}
+
+static struct cell host_sampling_hz(const struct snapshot *s, const void *row, bool total)
+{
+	(void)row;
+	(void)total;
+	return (struct cell){.v = sampling_value(s, s->sampling.hz)};
+}
+
+static struct cell host_sampling_idle(const struct snapshot *s, const void *row, bool total)
+{
+	(void)row;
+	(void)total;
+	return (struct cell){.v = s->sampling.idle};
+}
+
+static struct cell host_sampling_lost(const struct snapshot *s, const void *row, bool total)
+{
+	(void)row;
+	(void)total;
+	return (struct cell){.v = sampling_value(s, (double)s->sampling.lost)};
+}
+
+/* clang-format off */
 
 static const struct field host_fields[] = {
 	{"node", "NODE", "the host's name", UNIT_TEXT, 12, FIELD_SORT_UP, 0, 0, host_node},
@@ -67,6 +110,19 @@ static const struct field host_fields[] = {
 	 host_lost_total},
 	{"late", "LATE", "events that came after their interval was closed", UNIT_COUNT, 6, 0, 0, 0, host_late},
 	{"unmatched", "UNMATCHED", "ends of which no begin was seen", UNIT_COUNT, 9, 0, 0, 0, host_unmatched},
+	{"samples", "SAMPLES", "samples of where the CPUs were; idle ones left out", UNIT_COUNT, 7, 0, 0, 0, host_samples},
+	{"host_kernel_pct", "%HOSTK", "share of the samples in the host's kernel", UNIT_PCT, 6, 0, 0, 0, host_hk},
+	{"host_user_pct", "%HOSTU", "share of the samples in the host's user space", UNIT_PCT, 6, 0, 0, 0, host_hu},
+	{"guest_kernel_pct", "%GUESTK", "share of the samples in guests' kernels", UNIT_PCT, 7, 0, 0, 0, host_gk},
+	{"guest_user_pct", "%GUESTU", "share of the samples in guests' user space", UNIT_PCT, 7, 0, 0, 0, host_gu},
+	{"hot_symbol", "HOT SYMBOL", "the symbol with most samples: k: guest kernel, h: host kernel, u: guest user, v: host user space",
+	 UNIT_TEXT, 18, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, host_hot},
+	{"hot_symbol_pct", "%HOT", "its share of all samples", UNIT_PCT, 5, 0, 0, 0, host_hot_pct},
+	{"sampling", "SAMPLING", "the event that takes the samples: cpu-clock, cycles; empty: none", UNIT_TEXT, 9, FIELD_SORT_UP, 0,
+	 0, host_sampling},
+	{"sampling_hz", "HZ", "samples that are taken a second on each CPU", UNIT_COUNT, 5, 0, 0, 0, host_sampling_hz},
+	{"sampling_idle_pct", "%IDLESMP", "share of samples that found the CPU idle", UNIT_PCT, 8, 0, 0, 0, host_sampling_idle},
+	{"sampling_lost", "LOSTSMP", "samples that the kernel dropped in the interval", UNIT_COUNT, 7, 0, 1, 1, host_sampling_lost},
 };
 
 const struct field_list field_list_host = FIELD_LIST("host", host_fields, struct snap_host);

@@ -145,6 +145,37 @@ static struct cell vm_quota(const struct snapshot *s, const void *row, bool tota
 	return (struct cell){.v = value_known(100.0 * (double)vm->quota_us / (double)vm->period_us)};
 }
 
+/* --- samples, the same at both levels --- */
+#define H_SAMPLES "samples of where its threads were; idle CPUs are none"
+#define H_HK "share of the samples in the host's kernel"
+#define H_HU "share of the samples in the VMM's user space"
+#define H_GK "share of the samples in the guest's kernel"
+#define H_GU "share of the samples in the guest's user space"
+#define H_HOT "the symbol with most samples: k: guest kernel, h: host kernel, u: guest user, v: the VMM's user space"
+#define H_HOT_PCT "its share of all samples"
+
+#define SYMBOL_GETTERS(p, type)						\
+	GET_VALUE(p##_samples, type, sym.n)				\
+	GET_VALUE(p##_hk, type, sym.domain[DOMAIN_HOST_KERNEL])		\
+	GET_VALUE(p##_hu, type, sym.domain[DOMAIN_HOST_USER])		\
+	GET_VALUE(p##_gk, type, sym.domain[DOMAIN_GUEST_KERNEL])	\
+	GET_VALUE(p##_gu, type, sym.domain[DOMAIN_GUEST_USER])		\
+	GET_TEXT(p##_hot, type, sym.hot)				\
+	GET_VALUE(p##_hot_pct, type, sym.hot_pct)
+
+SYMBOL_GETTERS(vm, struct snap_vm)
+SYMBOL_GETTERS(vcpu, struct snap_vcpu)
+
+#define SYMBOL_FIELDS(p)						\
+	{"samples", "SAMPLES", H_SAMPLES, UNIT_COUNT, 7, 0, 0, 0, p##_samples}, \
+	{"host_kernel_pct", "%HOSTK", H_HK, UNIT_PCT, 6, 0, 0, 0, p##_hk}, \
+	{"host_user_pct", "%HOSTU", H_HU, UNIT_PCT, 6, 0, 0, 0, p##_hu}, \
+	{"guest_kernel_pct", "%GUESTK", H_GK, UNIT_PCT, 7, 0, 0, 0, p##_gk}, \
+	{"guest_user_pct", "%GUESTU", H_GU, UNIT_PCT, 7, 0, 0, 0, p##_gu}, \
+	{"hot_symbol", "HOT SYMBOL", H_HOT, UNIT_TEXT, 18,		\
+	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, p##_hot}, \
+	{"hot_symbol_pct", "%HOT", H_HOT_PCT, UNIT_PCT, 5, 0, 0, 0, p##_hot_pct}
+
 static const struct field vm_fields[] = {
 	{"name", "VM", "name of the VM; where none is found comm:pid", UNIT_TEXT, 12,
 	 FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_name},
@@ -176,6 +207,7 @@ static const struct field vm_fields[] = {
 	 UNIT_TEXT, 14, FIELD_SORT_UP | FIELD_PROSE, 0, 0, vm_why},
 	EXIT_FIELDS(vm,
 		    "100 x time from exit to entry, idle exits left out / (interval x vCPUs); it contains time off the CPU and may overlap %STEAL"),
+	SYMBOL_FIELDS(vm),
 	{"cgroup", "CGROUP", "its control group", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_cgroup},
 };
 
@@ -240,6 +272,7 @@ static const struct field vcpu_fields[] = {
 		   "time it was ready to run and did not: 100 x run delay (with the wait in progress) / interval; q: at least half of it is its own CPU quota"),
 	EXIT_FIELDS(vcpu,
 		    "100 x time from exit to entry, idle exits left out / interval; it contains time off the CPU and may overlap %STEAL"),
+	SYMBOL_FIELDS(vcpu),
 };
 /* clang-format on */
 

@@ -20,7 +20,7 @@ struct format_state {
 	const struct format_job *job;
 	struct batch_columns columns; /* of --fields; n 0: all */
 	struct batch_rows rows;
-	bool vm_figures, vcpus, vm_exits, vcpu_exits, threads, cpus, tasks;
+	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, threads, cpus, tasks;
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
 	/* Reasons of figures that were absent or partial in this record: a bit a reason. */
@@ -48,6 +48,8 @@ static int json_open(const struct format_job *j, struct format_state **out, char
 	f->job = j;
 	f->vm_figures = j->whole || strcmp(table, "cpu") == 0 || strcmp(table, "vm") == 0;
 	f->vcpus = j->whole || strcmp(table, "cpu") == 0 || strncmp(table, "vcpu", 4) == 0;
+	f->symbols = j->whole || strcmp(table, "symbol") == 0;
+	f->vcpu_symbols = j->whole || strcmp(table, "vcpu-symbol") == 0;
 	f->vm_exits = j->whole || strcmp(table, "exit") == 0;
 	f->vcpu_exits = j->whole || strcmp(table, "vcpu-exit") == 0;
 	f->threads = strcmp(table, "thread") == 0;
@@ -198,6 +200,24 @@ static json_t *exit_array(struct format_state *f, const struct snapshot *s,
 	return a;
 }
 
+static json_t *symbol_array(struct format_state *f, const struct snapshot *s,
+			    const struct snap_samples *sym)
+{
+	json_t *a = json_array(), *o;
+
+	for (size_t i = sym->first; i < sym->first + sym->rows && i < s->nsymbols; i++) {
+		if (!passed(f, TABLE_SYMBOL, i))
+			continue;
+		o = json_object();
+		set_fields(f, o, TABLE_SYMBOL, s, &s->symbols[i], "|vm|vcpu|domain_guessed|");
+		set(f, o, "domain_guessed", json_boolean(s->symbols[i].guessed));
+		set(f, o, "other", json_boolean(s->symbols[i].other));
+		if (json_array_append_new(a, o))
+			f->rc = -ENOMEM;
+	}
+	return a;
+}
+
 static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 			   const struct snap_vcpu *v)
 {
@@ -211,6 +231,8 @@ static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 	set(f, o, "own_quota", json_boolean(v->use.own_quota));
 	if (f->vcpu_exits)
 		set(f, o, "exits", exit_array(f, s, &v->ex));
+	if (f->vcpu_symbols)
+		set(f, o, "symbols", symbol_array(f, s, &v->sym));
 	return o;
 }
 
@@ -260,6 +282,8 @@ static json_t *vm_object(struct format_state *f, const struct snapshot *s, const
 	}
 	if (f->vm_exits)
 		set(f, o, "exits", exit_array(f, s, &vm->ex));
+	if (f->symbols)
+		set(f, o, "symbols", symbol_array(f, s, &vm->sym));
 	if (f->threads)
 		set(f, o, "threads", thread_array(f, s, vm));
 	if (f->vcpus)
@@ -494,6 +518,8 @@ static void write_record(struct format_state *f, struct out *o, const struct sna
 	set_fields(f, host, TABLE_HOST, s, &s->host, "|node|kernel|");
 	if (f->vm_exits && !filter_has_vms(f->job->query.filter))
 		set(f, host, "exits", exit_array(f, s, &s->host.ex));
+	if (f->symbols && !filter_has_vms(f->job->query.filter))
+		set(f, host, "symbols", symbol_array(f, s, &s->host.sym));
 	member(f, o, "host", host);
 	write_vms(f, o, s);
 	if (f->cpus)

@@ -15,7 +15,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum inv_cookie { INV_COOKIE_MODEL, INV_COOKIE_SCHED, INV_COOKIE_VMS, INV_COOKIE_NR };
+enum inv_cookie {
+	INV_COOKIE_MODEL,
+	INV_COOKIE_SCHED,
+	INV_COOKIE_VMS,
+	INV_COOKIE_SYMBOLS,
+	INV_COOKIE_NR
+};
 
 enum inv_flag {
 	INV_GUESSED = 1, /* found without the rights to be sure */

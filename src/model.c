@@ -7,36 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_state.h"
+#include "model_rows.h"
 
 /* ---- state of the inventory's objects ---- */
 
+struct model_vm *model_vm_state(struct inv_vm *vm)
+{
+	if (!vm->cookie[INV_COOKIE_MODEL])
+		vm->cookie[INV_COOKIE_MODEL] = calloc(1, sizeof(struct model_vm));
+	return vm->cookie[INV_COOKIE_MODEL];
+}
+
 struct ex_vm *state_ex_vm(struct inv_vm *vm)
 {
-	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+	struct model_vm *s = model_vm_state(vm);
 
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		vm->cookie[INV_COOKIE_MODEL] = s;
-	}
 	if (!s)
 		return NULL;
 	s->ex.provisional = vm->flags & INV_PROVISIONAL;
 	return &s->ex;
 }
 
-struct ex_vcpu *state_ex_vcpu(struct inv_vcpu *v)
+struct model_vcpu *model_vcpu_state(struct inv_vcpu *v)
 {
 	struct model_vcpu *s = v->cookie[INV_COOKIE_MODEL];
 
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		v->cookie[INV_COOKIE_MODEL] = s;
-	}
-	if (!s)
-		return NULL;
-	s->ex.inv = v;
-	return &s->ex;
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (s)
+		s->ex.inv = v;
+	v->cookie[INV_COOKIE_MODEL] = s;
+	return s;
+}
+
+struct ex_vcpu *state_ex_vcpu(struct inv_vcpu *v)
+{
+	struct model_vcpu *s = model_vcpu_state(v);
+
+	return s ? &s->ex : NULL;
 }
 
 struct model_thread *model_thread_state(struct inv_thread *t)
@@ -72,8 +81,10 @@ static void vcpu_free(void *ctx, struct inv_vcpu *v)
 	struct model *m = ctx;
 	struct model_vcpu *s = v->cookie[INV_COOKIE_MODEL];
 
-	if (s)
+	if (s) {
+		sym_set_free(&s->sym);
 		exits_vcpu_gone(&m->ex, &s->ex);
+	}
 	v->cookie[INV_COOKIE_MODEL] = NULL;
 }
 
@@ -82,8 +93,10 @@ static void vm_free(void *ctx, struct inv_vm *vm)
 	struct model *m = ctx;
 	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
 
-	if (s)
+	if (s) {
+		sym_set_free(&s->sym);
 		exits_vm_gone(&m->ex, &s->ex);
+	}
 	vm->cookie[INV_COOKIE_MODEL] = NULL;
 }
 
@@ -119,6 +132,11 @@ static void on_kinds(void *ctx, unsigned kinds, bool entry_exit, int64_t time)
 {
 	(void)time; /* what was opened or closed within an interval is not whole in it */
 	exits_kinds(&((struct model *)ctx)->ex, kinds, entry_exit);
+}
+
+static void on_sampling(void *ctx, const struct sampling_state *s)
+{
+	model_sampling(ctx, s);
 }
 
 static void on_thread(void *ctx, const struct thread_reading *r)
@@ -229,6 +247,7 @@ static const struct sink sink_template = {
 	.loss = on_loss,
 	.loss_count = on_loss_count,
 	.kinds = on_kinds,
+	.sampling = on_sampling,
 	.thread = on_thread,
 	.place = on_place,
 	.quota = on_quota,
@@ -313,6 +332,7 @@ void model_free(struct model *m)
 		hist_free(&m->kinds[k].total_hist);
 	}
 	ex_set_free(&m->all.set);
+	model_symbols_free(m);
 	findings_free(m->findings);
 	free(m->sources);
 	free(m->tasks);
@@ -375,6 +395,7 @@ void model_reset(struct model *m)
 		m->kinds[k].total = (struct ex_acc){0};
 		hist_free(&m->kinds[k].total_hist);
 	}
+	model_symbols_reset(m);
 	m->lost_total = 0;
 	missing_reset(&m->missing);
 	m->since = m->last;

@@ -16,6 +16,19 @@ struct inventory;
 struct kvm_names; /* kvm_names.h: names and idle-ness of exit reasons */
 struct model;
 
+struct inv_vm;
+
+/* Who knows the names behind keys; what the pointers point to is valid until the next call. */
+struct symbol_namer {
+	void *ctx;
+	/* False: it has none (any more). */
+	bool (*name)(void *ctx, const struct symbol_key *k, const char **name, const char **module);
+	/* Why an address of this kind has no name: one line. vm NULL: of no VM. */
+	const char *(*reason)(void *ctx, const struct inv_vm *vm, const struct symbol_key *k);
+	/* The same for a whole guest, and what mends it. False: it has its names. */
+	bool (*guest)(void *ctx, const struct inv_vm *vm, const char **why, const char **mend);
+};
+
 struct model_config {
 	const char *node, *kernel, *boot_id;
 	bool root;
@@ -29,6 +42,10 @@ struct model *model_new(const struct model_config *c, struct inventory *inv,
 			const struct kvm_names *names);
 void model_free(struct model *m);
 const struct sink *model_sink(struct model *m);
+/* Samples with their answers, by the engine. */
+void model_hits(struct model *m, const struct symbol_hit *h, size_t n);
+/* NULL: addresses are shown. It outlives the model. */
+void model_set_namer(struct model *m, const struct symbol_namer *n);
 void model_demand(struct model *m, const struct demand *d);
 /* Zeroes what is counted since the start. */
 void model_reset(struct model *m);

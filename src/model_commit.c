@@ -11,6 +11,8 @@
 #define WHY_STEAL_PCT 5.0
 #define WHY_STEAL_MAX_PCT 10.0
 #define WHY_EXIT_PCT 5.0
+#define WHY_SYMBOL_PCT 20.0 /* one symbol's share of a VM's samples … */
+#define WHY_SYMBOL_MIN 50 /* … of which there are that many */
 #define WHY_EXIT_RATE 10000.0 /* a vCPU and second, where %EXIT cannot be had */
 
 static struct model_vm *vm_state(const struct inv_vm *vm)
@@ -60,7 +62,7 @@ static bool any_events(const struct inv_vm *vm)
 }
 
 /* An unplugged vCPU's last interval was shown; it is here for late events only. */
-static bool vcpu_shown(const struct inv_vm *vm, const struct inv_vcpu *v)
+bool commit_vcpu_shown(const struct inv_vm *vm, const struct inv_vcpu *v)
 {
 	return vm->flags & INV_LAST || !(v->flags & INV_LAST) || vcpu_touched(v);
 }
@@ -70,7 +72,7 @@ static size_t vcpus_shown(const struct inv_vm *vm)
 	size_t n = 0;
 
 	for (size_t i = 0; i < vm->nvcpu; i++)
-		n += vcpu_shown(vm, vm->vcpu[i]);
+		n += commit_vcpu_shown(vm, vm->vcpu[i]);
 	return n;
 }
 
@@ -92,8 +94,8 @@ static bool vm_shown(const struct inv_vm *vm)
 	return (vm->flags & merged) != merged || any_events(vm);
 }
 
-/* The next VM that has a row, from vm on. The number of rows was fixed before the VMs' sums. */
-static struct inv_vm *next_shown(const struct commit *c, struct inv_vm *vm, uint32_t row)
+/* The number of rows was fixed before the VMs' sums. */
+struct inv_vm *commit_next_vm(const struct commit *c, struct inv_vm *vm, uint32_t row)
 {
 	while (vm && !vm_shown(vm))
 		vm = vm->next;
@@ -156,6 +158,7 @@ static void put_vcpu(struct commit *c, const struct inv_vcpu *v, uint32_t vm, ui
 	else if (v->thread)
 		thread_use(v->thread, &row->use);
 	model_vcpu_exits(c, v, row);
+	model_vcpu_symbols(c, v, row);
 }
 
 static void put_thread(struct commit *c, const struct inv_thread *t, uint32_t vm, uint32_t at)
@@ -266,19 +269,33 @@ static double against(struct value v, double threshold)
 	return value_has(v) ? v.v / threshold : 0;
 }
 
+static double symbol_against(const struct snap_samples *s)
+{
+	if (!s->hot_named || !value_has(s->n) || s->n.v < WHY_SYMBOL_MIN)
+		return 0;
+	return against(s->hot_pct, WHY_SYMBOL_PCT);
+}
+
 static void put_why(struct commit *c, struct snap_vm *row)
 {
 	double steal = against(row->use.steal, WHY_STEAL_PCT);
 	double worst = against(row->steal_max, WHY_STEAL_MAX_PCT);
 	double exits = against(row->ex.pct, WHY_EXIT_PCT);
+	double symbol = symbol_against(&row->sym);
 
 	if (!value_has(row->ex.pct) && row->nvcpu)
 		exits = against(row->ex.rate, WHY_EXIT_RATE * row->nvcpu);
 	if (worst > steal)
 		steal = worst;
 	row->why_text = "";
-	if (steal < 1 && exits < 1)
+	if (steal < 1 && exits < 1 && symbol < 1)
 		return;
+	if (symbol > steal && symbol > exits) {
+		row->why = WHY_ROW_SYMBOL;
+		row->why_text =
+			snapshot_printf(c->s, "%s %.0f%%", row->sym.hot, row->sym.hot_pct.v);
+		return;
+	}
 	if (steal >= exits) {
 		row->why = row->use.own_quota ? WHY_ROW_QUOTA : WHY_ROW_STEAL;
 		row->why_text = row->use.own_quota
@@ -302,7 +319,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, uint3
 	row->nthread = (unsigned)vm->nthread;
 	row->vcpu_first = *nvcpu;
 	for (size_t i = 0; i < vm->nvcpu; i++)
-		if (vcpu_shown(vm, vm->vcpu[i]))
+		if (commit_vcpu_shown(vm, vm->vcpu[i]))
 			put_vcpu(c, vm->vcpu[i], at, (*nvcpu)++);
 	row->nvcpu = row->vcpu_n = *nvcpu - row->vcpu_first;
 	row->thread_first = *nthread;
@@ -315,6 +332,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, uint3
 	put_quota(vm, row);
 	model_fold_vm(c->m, vm);
 	model_vm_exits(c, vm, row);
+	model_vm_symbols(c, vm, row);
 	put_why(c, row);
 	model_next_early(c->m, vm);
 }
@@ -351,7 +369,7 @@ static void put_vcpu_exit_rows(struct commit *c, const struct inv_vm *vm, uint32
 	for (size_t i = 0; i < vm->nvcpu && vcpu_rows_wanted(c->m, vm); i++) {
 		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
 
-		if (!vcpu_shown(vm, vm->vcpu[i]))
+		if (!commit_vcpu_shown(vm, vm->vcpu[i]))
 			continue;
 		if (v)
 			model_put_rows(c, &v->ex.set, at, (int32_t)k, &c->vcpus[k].ex);
@@ -367,7 +385,7 @@ static void put_exit_rows(struct commit *c)
 	c->exit_rows = snapshot_alloc(c->s, c->exit_room, sizeof(*c->exit_rows));
 	if (!c->exit_rows)
 		c->exit_room = 0; /* the rows are missing, all other figures are there */
-	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = next_shown(c, vm, at));
+	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = commit_next_vm(c, vm, at));
 	     vm = vm->next, at++) {
 		struct snap_vm *row = &c->vms[at];
 
@@ -444,11 +462,12 @@ static void fill(struct commit *c)
 {
 	uint32_t at = 0, nvcpu = 0, nthread = 0;
 
-	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = next_shown(c, vm, at));
+	for (struct inv_vm *vm = inventory_first(c->m->inv); (vm = commit_next_vm(c, vm, at));
 	     vm = vm->next)
 		put_vm(c, vm, at++, &nvcpu, &nthread);
 	model_unique_ids(c);
 	put_exit_rows(c);
+	model_symbol_rows(c);
 	put_sources(c);
 	model_host_rows(c);
 	model_host_exits(c);
@@ -488,6 +507,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	model_exit_state(&c);
 	fill(&c);
 	model_next(m, watermark);
+	model_symbols_next(m);
 	model_host_next(m);
 	missing_next(&m->missing, watermark);
 	m->last = watermark;

@@ -17,6 +17,8 @@ struct commit {
 	struct snap_thread *threads;
 	struct snap_exit *exit_rows;
 	uint32_t nexits, exit_room;
+	struct snap_symbol *symbol_rows;
+	uint32_t nsymbols, symbol_room;
 	bool no_memory;
 };
 
@@ -39,6 +41,20 @@ void model_host_exits(struct commit *c); /* after the host's line, but for the r
 void model_kinds(struct commit *c);
 void model_guest_time(struct commit *c);
 void model_next(struct model *m, int64_t watermark);
+
+/* model_commit.c */
+/* The next VM that has a row, from vm on; `row` is the row that it would have. NULL: none. */
+struct inv_vm *commit_next_vm(const struct commit *c, struct inv_vm *vm, uint32_t row);
+bool commit_vcpu_shown(const struct inv_vm *vm, const struct inv_vcpu *v);
+
+/* model_symbols.c */
+void model_vm_symbols(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);
+void model_vcpu_symbols(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
+void model_symbol_rows(struct commit *c); /* when VMs and vCPUs have their rows */
+void model_symbols_next(struct model *m);
+void model_symbols_reset(struct model *m);
+void model_symbols_free(struct model *m);
+void model_sampling(struct model *m, const struct sampling_state *s);
 
 /* model_ids.c */
 void model_vm_id(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);

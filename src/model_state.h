@@ -10,16 +10,19 @@
 #include "findings.h"
 #include "inventory.h"
 #include "model.h"
+#include "symset.h"
 #include "use.h"
 
 /* Cookies of the inventory's objects; the exits' part comes first, for exits frees it. */
 struct model_vm {
 	struct ex_vm ex;
 	struct use_quota quota;
+	struct sym_set sym;
 };
 
 struct model_vcpu {
 	struct ex_vcpu ex;
+	struct sym_set sym;
 };
 
 struct model_thread {
@@ -55,7 +58,19 @@ struct model_kind {
 	struct hist now_hist, total_hist;
 };
 
+/* Samples of the whole host, and who takes them. */
+struct model_sampling {
+	struct sampling_state state; /* .event and .why point to texts that live as long */
+	char event[24], why[80];
+	struct sym_set host;
+	uint64_t idle; /* samples of idle CPUs in the interval */
+	uint64_t lost, throttled;
+	const struct symbol_namer *namer;
+};
+
 /* NULL: no memory. */
+struct model_vm *model_vm_state(struct inv_vm *vm);
+struct model_vcpu *model_vcpu_state(struct inv_vcpu *v);
 struct model_thread *model_thread_state(struct inv_thread *t);
 
 struct model {
@@ -73,6 +88,7 @@ struct model {
 	size_t nsources;
 	struct model_kind kinds[KIND_NR];
 	struct ex_vm all; /* the exits of all VMs, also of those that are gone */
+	struct model_sampling sampling;
 	struct findings *findings;
 	struct value self_cpu, self_guest;
 	unsigned discovered, discovering;

@@ -31,6 +31,9 @@ enum {
 	OPT_WHEN,
 	OPT_MAX_OVERHEAD,
 	OPT_THREADS_BY,
+	OPT_SAMPLE_WITH,
+	OPT_HOST,
+	OPT_GUEST,
 	OPT_COLOR,
 	OPT_ROOT,
 	OPT_GUEST_KALLSYMS,
@@ -284,6 +287,57 @@ static int parse_threads_by(struct options *o, const char *arg, char *err, size_
 	return 0;
 }
 
+#define SAMPLE_HZ 997 /* no whole number of milliseconds: nothing that ticks keeps step with it */
+#define SAMPLE_HZ_MAX 100000
+
+static int parse_freq(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+	double hz;
+
+	if (!parse_number(arg, 0, SAMPLE_HZ_MAX, &hz) || hz != floor(hz))
+		return bad(
+			err, size,
+			"-F '%s': not a rate: give 1 to %d samples a second and CPU, or 0 for none",
+			shown(arg, buf, sizeof(buf)), SAMPLE_HZ_MAX);
+	o->sample_hz = (unsigned)hz;
+	return 0;
+}
+
+static int parse_sample_with(struct options *o, const char *arg, char *err, size_t size)
+{
+	static const char *const names[] = {
+		[SAMPLE_AUTO] = "auto", [SAMPLE_HW] = "hw", [SAMPLE_CLOCK] = "clock"};
+	char buf[40];
+
+	for (uint8_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			o->sample_with = i;
+			return 0;
+		}
+	}
+	return bad(err, size, "--sample-with '%s': no way to sample: give auto, hw or clock",
+		   shown(arg, buf, sizeof(buf)));
+}
+
+static int parse_host(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->sample_host = true;
+	return 0;
+}
+
+static int parse_guest(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->sample_guest = true;
+	return 0;
+}
+
 static int parse_color(struct options *o, const char *arg, char *err, size_t size)
 {
 	static const char *const words[] = {"auto", "never", "always", "8", "256", "truecolor"};
@@ -414,7 +468,7 @@ const struct option_row option_rows[] = {
 	{'r', "reverse", NULL, "turn the order round", NULL, EVERY, false, parse_reverse},
 	{OPT_FORMAT, "format", "FORMAT", "as text, csv or json (text)", "text csv json",
 	 FOR_BATCH | FOR_DEMO | FOR_DOCTOR, false, parse_format},
-	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, exit, vcpu-exit, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
+	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, exit, vcpu-exit, symbol, vcpu-symbol, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
 	 "@tables", FOR_BATCH | FOR_DEMO, false, parse_table},
 	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
 	 FOR_BATCH | FOR_DEMO, false, parse_fields},
@@ -430,6 +484,11 @@ const struct option_row option_rows[] = {
 	 "0 1 2 5 10", EVERY, false, parse_overhead},
 	{OPT_THREADS_BY, "threads-by", "HOW", "read the threads' counters by a BPF program where that works, or always from /proc: auto or proc (auto)",
 	 "auto proc", EVERY, false, parse_threads_by},
+	{'F', "freq", "HZ", "samples for hot symbols, a second and CPU; 0: none (997)", "0 97 997 4999", EVERY, false, parse_freq},
+	{OPT_SAMPLE_WITH, "sample-with", "EVENT", "sample by hw (hardware cycles), clock (cpu-clock), or auto: hw where no guest can miss the counter (auto)",
+	 "auto hw clock", EVERY | FOR_DOCTOR, false, parse_sample_with},
+	{OPT_HOST, "host", NULL, "sample the host's side only (with --guest: both)", NULL, EVERY, false, parse_host},
+	{OPT_GUEST, "guest", NULL, "sample the guests' side only (with --host: both)", NULL, EVERY, false, parse_guest},
 	{OPT_COLOR, "color", "WHEN", "colours: auto, never, always, 8, 256 or truecolor (auto)", "auto never always 8 256 truecolor",
 	 FOR_LIVE | FOR_DEMO, false, parse_color},
 	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", EVERY | FOR_DOCTOR, false,
@@ -626,7 +685,7 @@ int options_parse(int argc, char **argv, struct options *o, char *err, size_t si
 	bool used[NROWS] = {false};
 	int rc;
 
-	*o = (struct options){.delay_s = 1, .max_overhead_pct = 2};
+	*o = (struct options){.delay_s = 1, .max_overhead_pct = 2, .sample_hz = SAMPLE_HZ};
 	err[0] = '\0';
 	o->filter = filter_new();
 	rc = o->filter ? parse_all(argc, argv, o, used, err, size) : -ENOMEM;

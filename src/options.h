@@ -58,6 +58,9 @@ struct options {
 	const char *when_text;
 	double max_overhead_pct;
 	bool threads_by_proc;
+	unsigned sample_hz; /* -F; 997 by default, 0: no samples */
+	uint8_t sample_with; /* enum sample_with */
+	bool sample_host, sample_guest; /* both or neither: all domains */
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
 	struct guest_files guest_files; /* --guestkallsyms and so on */

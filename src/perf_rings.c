@@ -45,7 +45,9 @@ struct perf_rings {
 	bool late_wakeups;
 	bool halved; /* bytes is less than what was asked for */
 	bool no_lost; /* the kernel is older than PERF_FORMAT_LOST */
-	uint64_t id[RING_EVENTS]; /* 0: slot is free */
+	bool ips; /* samples of an address */
+	bool used[RING_EVENTS]; /* slots that are open */
+	struct perf_event_attr attr[RING_EVENTS]; /* theirs, as asked for */
 	uint64_t unread[RING_EVENTS]; /* losses of events that are closed by now */
 	struct cpu_ring **cpu; /* sorted by CPU; a gone one may stand beside its successor */
 	struct ring **ring; /* the same, as ring_merge wants them */
@@ -111,6 +113,11 @@ void perf_rings_woken(struct perf_rings *r)
 		;
 }
 
+void perf_rings_sample_ips(struct perf_rings *r)
+{
+	r->ips = true;
+}
+
 size_t perf_rings_bytes(const struct perf_rings *r)
 {
 	return r->bytes;
@@ -133,13 +140,15 @@ bool perf_rings_has_lost(const struct perf_rings *r)
 
 /* ---- one ring ---- */
 
-static struct perf_event_attr base_attr(const struct perf_rings *r)
+/* What all events of one ring must have in common, beside what is asked for. */
+static struct perf_event_attr full_attr(const struct perf_rings *r,
+					const struct perf_event_attr *asked)
 {
-	struct perf_event_attr a = {0};
+	struct perf_event_attr a = *asked;
 
 	a.size = sizeof(a);
-	a.sample_period = 1;
-	a.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+	a.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	a.sample_type |= r->ips ? PERF_SAMPLE_IP : PERF_SAMPLE_RAW;
 	a.sample_id_all = 1; /* LOST records carry their time */
 	a.use_clockid = 1;
 	a.clockid = CLOCK_MONOTONIC;
@@ -167,12 +176,15 @@ static void evlist_free(struct perf_evlist *evlist)
 
 static int evlist_open(const struct perf_rings *r, struct cpu_ring *c)
 {
-	struct perf_event_attr a = base_attr(r);
+	const struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED, /* perf_alive.h */
+	};
+	struct perf_event_attr a = full_attr(r, &dummy);
 	struct perf_thread_map *threads = perf_thread_map__new_dummy();
 
-	a.type = PERF_TYPE_SOFTWARE;
-	a.config = PERF_COUNT_SW_DUMMY;
-	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED; /* perf_alive.h */
 	c->evlist = perf_evlist__new();
 	c->owner = perf_evsel__new(&a);
 	if (!threads || !c->evlist || !c->owner) {
@@ -198,6 +210,8 @@ static int evlist_map(const struct perf_rings *r, struct cpu_ring *c, int64_t no
 	if (!map || !perf_access_base(map))
 		return -ENOMEM;
 	ring_init(&c->ring, perf_access_base(map), r->page, r->bytes, (uint16_t)c->cpu, now);
+	if (r->ips)
+		c->ring.time_at = RING_TIME_IP;
 	return 0;
 }
 
@@ -249,12 +263,10 @@ static void cpu_ring_free(struct perf_rings *r, struct cpu_ring *c)
 /* 1: the kernel knows no PERF_FORMAT_LOST, try again without. */
 static int event_try(struct perf_rings *r, struct cpu_ring *c, unsigned slot)
 {
-	struct perf_event_attr a = base_attr(r);
+	struct perf_event_attr a = full_attr(r, &r->attr[slot]);
 	struct perf_evsel *e;
 	int rc;
 
-	a.type = PERF_TYPE_TRACEPOINT;
-	a.config = r->id[slot];
 	a.read_format = r->no_lost ? 0 : PERF_FORMAT_LOST;
 	e = perf_evsel__new(&a);
 	if (!e)
@@ -299,7 +311,7 @@ static int cpu_ring_new(struct perf_rings *r, int cpu, int64_t now, struct cpu_r
 	if (!rc && epoll_ctl(r->epfd, EPOLL_CTL_ADD, perf_access_fd(c->owner), &ev))
 		rc = -errno;
 	for (unsigned s = 0; !rc && s < RING_EVENTS; s++)
-		if (r->id[s])
+		if (r->used[s])
 			rc = event_open(r, c, s);
 	if (rc) {
 		cpu_ring_free(r, c);
@@ -446,11 +458,20 @@ int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t 
 
 int perf_rings_open(struct perf_rings *r, unsigned slot, uint64_t id)
 {
+	const struct perf_event_attr a = {
+		.type = PERF_TYPE_TRACEPOINT, .config = id, .sample_period = 1};
+
+	return id ? perf_rings_open_attr(r, slot, &a) : -EINVAL;
+}
+
+int perf_rings_open_attr(struct perf_rings *r, unsigned slot, const struct perf_event_attr *a)
+{
 	bool raised = false;
 
-	if (slot >= RING_EVENTS || !id || r->id[slot])
+	if (slot >= RING_EVENTS || r->used[slot])
 		return -EINVAL;
-	r->id[slot] = id;
+	r->used[slot] = true;
+	r->attr[slot] = *a;
 	for (size_t i = 0; i < r->n; i++) {
 		int rc = r->cpu[i]->gone ? 0 : event_open(r, r->cpu[i], slot);
 
@@ -473,12 +494,12 @@ void perf_rings_close(struct perf_rings *r, unsigned slot)
 		return;
 	for (size_t i = 0; i < r->n; i++)
 		event_close(r, r->cpu[i], slot);
-	r->id[slot] = 0;
+	r->used[slot] = false;
 }
 
 bool perf_rings_is_open(const struct perf_rings *r, unsigned slot)
 {
-	return slot < RING_EVENTS && r->id[slot];
+	return slot < RING_EVENTS && r->used[slot];
 }
 
 int perf_rings_drain(struct perf_rings *r, int64_t watermark, ring_batch_fn fn, void *ctx)

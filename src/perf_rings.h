@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One perf ring a CPU, and the tracepoints that write into it.
+ * One perf ring a CPU, and the events (tracepoints, or samples of where the CPU is) that write
+ * into it.
  *
  * Each CPU has one evlist with one dummy event, which owns the ring and its wake-ups. A
  * tracepoint is opened on each CPU by itself and sent into that CPU's ring
@@ -17,7 +18,7 @@
 
 #include "ring.h"
 
-#define RING_EVENTS 16 /* slots for tracepoints */
+#define RING_EVENTS 16 /* slots for events */
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 20)
 #define RINGS_ALL (256u << 20) /* together: product.md, "Limits" */
@@ -29,6 +30,8 @@ struct perf_rings;
  * late_wakeups: only a full ring wakes (tests that provoke losses). 0 or -errno.
  */
 int perf_rings_new(size_t bytes, unsigned ncpus, bool late_wakeups, struct perf_rings **out);
+/* The records are samples of an address (record_ip()), no tracepoints. Before the first CPU. */
+void perf_rings_sample_ips(struct perf_rings *r);
 void perf_rings_free(struct perf_rings *r);
 int perf_rings_fd(const struct perf_rings *r); /* for epoll: a ring is filling; owned by r */
 /* Takes the pending wake-ups, so that the descriptor is quiet until the next one. */
@@ -52,6 +55,8 @@ int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t 
 			void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx);
 /* Opens the tracepoint `id` on all CPUs under a free slot; all or nothing. 0 or -errno. */
 int perf_rings_open(struct perf_rings *r, unsigned slot, uint64_t id);
+/* The same for any event: of `a` type, config, frequency or period and what is excluded count. */
+int perf_rings_open_attr(struct perf_rings *r, unsigned slot, const struct perf_event_attr *a);
 /* Ends it; what it wrote stays in the rings. */
 void perf_rings_close(struct perf_rings *r, unsigned slot);
 bool perf_rings_is_open(const struct perf_rings *r, unsigned slot);

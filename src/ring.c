@@ -12,7 +12,7 @@
 #define BATCH 128
 #define RECORD_MAX 65536 /* a header's size has 16 bits */
 #define FULL_SLACK 4096 /* less room than this: a record may not have fitted */
-#define TIME_OFFSET (sizeof(struct perf_event_header) + 8) /* of a sample, behind pid and tid */
+#define RECORD_MIN 24 /* no record is shorter: a header, and the time that all have */
 
 struct ring_merge {
 	struct ring **heap;
@@ -39,6 +39,7 @@ void ring_merge_free(struct ring_merge *m)
 void ring_init(struct ring *r, void *base, size_t page_size, size_t size, uint16_t cpu, int64_t now)
 {
 	*r = (struct ring){.page = base, .size = size, .cpu = cpu, .last_time = now};
+	r->time_at = RING_TIME_RAW;
 	r->data = (const uint8_t *)base + page_size;
 	r->tail = r->page->data_tail & ~7ULL;
 }
@@ -76,10 +77,14 @@ static void peek(const struct ring *r, uint64_t pos, void *to, size_t n)
 	memcpy((uint8_t *)to + first, r->data, n - first);
 }
 
-/* Of a sample behind pid and tid, of all others at the end (sample_id_all). */
+/*
+ * Of a sample at its place, of all others at the end (sample_id_all). A sample that is too short
+ * for it is no sample of ours; its last bytes are as good as any.
+ */
 static int64_t record_time(const struct ring *r, const struct perf_event_header *h)
 {
-	uint64_t pos = r->tail + (h->type == PERF_RECORD_SAMPLE ? TIME_OFFSET : h->size - 8u);
+	bool sample = h->type == PERF_RECORD_SAMPLE && h->size >= r->time_at + 8u;
+	uint64_t pos = r->tail + (sample ? r->time_at : h->size - 8u);
 	int64_t t;
 
 	peek(r, pos, &t, sizeof(t));
@@ -97,7 +102,7 @@ static bool look(struct ring *r)
 
 	if (!left)
 		return false;
-	if (left < sizeof(*h) || h->size < TIME_OFFSET + 8 || h->size > left || h->size & 7) {
+	if (left < sizeof(*h) || h->size < RECORD_MIN || h->size > left || h->size & 7) {
 		r->broken++;
 		r->tail = r->head;
 		return false;

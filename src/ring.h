@@ -4,7 +4,8 @@
  *
  * Works on memory only: opening is perf_rings.c. Head belongs to the kernel, tail to us:
  * libperf's own reader drops what arrives between its last read and its "done".
- * Events are expected with sample_type TID|TIME|RAW and sample_id_all.
+ * Events are expected with sample_type TID|TIME|RAW, or IP|TID|TIME where `time_at` says so, and
+ * with sample_id_all.
  */
 #ifndef KVMTOP_RING_H
 #define KVMTOP_RING_H
@@ -25,6 +26,7 @@ struct ring {
 	int64_t next_own; /* the time that stands in it */
 	int64_t last_time; /* of the record handed over last */
 	uint16_t cpu;
+	uint16_t time_at; /* where a sample has its time, from the record's begin */
 	bool was_full; /* loss may have happened that no LOST record tells yet; reader clears it */
 	uint64_t broken; /* times that its content made no sense and was skipped to the head */
 };
@@ -45,6 +47,9 @@ struct ring_record {
 /* Gets records in time order, several at once. */
 typedef void (*ring_batch_fn)(void *ctx, const struct ring_record *r, size_t n);
 
+#define RING_TIME_RAW 16 /* behind header, pid, tid */
+#define RING_TIME_IP 24 /* behind header, ip, pid, tid */
+
 struct ring_merge;
 
 struct ring_merge *ring_merge_new(void); /* NULL: no memory */
@@ -64,11 +69,25 @@ static inline bool record_raw(const struct perf_event_header *h, const uint8_t *
 {
 	const uint8_t *p = (const uint8_t *)h + sizeof(*h);
 
-	if (h->size < sizeof(*h) + 20) /* pid, tid, time, raw size */
+	if (h->size < RING_TIME_RAW + 12) /* pid, tid, time, raw size */
 		return false;
 	__builtin_memcpy(len, p + 16, sizeof(*len));
 	*raw = p + 20;
 	return *len <= h->size - sizeof(*h) - 20u;
+}
+
+/* A sample of IP|TID|TIME; false: the record is too short. */
+static inline bool record_ip(const struct perf_event_header *h, uint64_t *ip, int32_t *pid,
+			     int32_t *tid)
+{
+	const uint8_t *p = (const uint8_t *)h + sizeof(*h);
+
+	if (h->size < RING_TIME_IP + 8)
+		return false;
+	__builtin_memcpy(ip, p, sizeof(*ip));
+	__builtin_memcpy(pid, p + 8, sizeof(*pid));
+	__builtin_memcpy(tid, p + 12, sizeof(*tid));
+	return true;
 }
 
 /* Number of events that a LOST record stands for; false: the record is too short. */

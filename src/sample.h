@@ -85,6 +85,63 @@ struct sample {
 	uint32_t isa;
 };
 
+/* The four domains of a sample (metrics.md, "Samples"). */
+enum ip_domain {
+	DOMAIN_HOST_KERNEL,
+	DOMAIN_HOST_USER,
+	DOMAIN_GUEST_KERNEL,
+	DOMAIN_GUEST_USER,
+	DOMAIN_NR
+};
+#define DOMAIN_IS_GUEST(d) ((d) >= DOMAIN_GUEST_KERNEL)
+
+/* Where a CPU was, as the record says it; the engine finds out what is there. */
+struct ip_sample {
+	int64_t time; /* ns, CLOCK_MONOTONIC */
+	uint64_t ip;
+	int32_t pid, tid; /* in the root pid namespace; tid 0: the idle task */
+	uint16_t cpu;
+	uint8_t domain; /* enum ip_domain: the kernel's word, not always right about guests */
+};
+
+/* What a collector of samples does just now. */
+struct sampling_state {
+	bool open;
+	const char *event; /* what really runs: "cpu-clock", "cycles", "cycles:G"; "" none */
+	unsigned hz, wanted_hz; /* a CPU and second; hz < wanted_hz: lowered */
+	const char *why; /* why lowered or another event than asked for, "" */
+	uint64_t throttled; /* times that the kernel held it back, since the last call */
+	uint64_t lost; /* samples that were lost since the last call */
+};
+
+/* Why an address has no name. */
+enum no_symbol {
+	SYM_NAMED,
+	SYM_USER, /* guest user space: nobody knows its programs */
+	SYM_NO_SOURCE, /* there are no symbols of this guest */
+	SYM_NO_TABLE, /* its symbols cannot be used; the table's reason says why */
+	SYM_LOADING,
+	SYM_OUTSIDE, /* no symbol is there */
+	SYM_NO_FILE, /* the program's file has no symbols */
+};
+
+/* What an address was found to be. Equal keys are one row. */
+struct symbol_key {
+	uint64_t value; /* a symbol of the table, or the page of an address without a name */
+	uint32_t table; /* the engine's number of the symbol table, 0 none */
+	uint8_t domain; /* enum ip_domain */
+	uint8_t reason; /* enum no_symbol */
+};
+
+/* A sample with its answer. */
+struct symbol_hit {
+	struct inv_thread *thread; /* NULL: of no VM */
+	struct symbol_key key;
+	uint16_t cpu;
+	bool idle; /* the idle task: an idle host CPU */
+	bool guessed; /* guest kernel or user by the kernel's word only */
+};
+
 /* One interval of one (thread, kind, key), from a source that counts in the kernel. */
 struct aggregate {
 	int32_t tid;
@@ -194,6 +251,10 @@ struct sink {
 	 * Samples of a kind that are older than its opening are not handed over.
 	 */
 	void (*kinds)(void *ctx, unsigned open_kinds, bool entry_exit, int64_t time);
+	/* Samples in time order; to the engine, which has ips_ctx of its own. NULL: not taken. */
+	void (*ips)(void *ips_ctx, const struct ip_sample *s, size_t n);
+	void *ips_ctx;
+	void (*sampling)(void *ctx, const struct sampling_state *s);
 	void (*thread)(void *ctx, const struct thread_reading *r);
 	void (*place)(void *ctx, const struct place_reading *r);
 	void (*quota)(void *ctx, const struct quota_reading *r);

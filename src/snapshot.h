@@ -85,6 +85,40 @@ struct snap_exits {
 	uint32_t first, n; /* rows in snapshot.exits */
 };
 
+/* A row of samples: of the host (vm -1), a VM (vcpu -1) or a vCPU. */
+struct snap_symbol {
+	int32_t vm; /* index into vms, -1: the host */
+	int32_t vcpu; /* index into vcpus, -1: the whole VM */
+	struct symbol_key key; /* the same in every snapshot for the same symbol */
+	bool other; /* the row that holds what did not fit; key is 0 then */
+	bool guessed; /* guest kernel or user by the kernel's word only */
+	const char *name; /* "native_write_msr", "[guest 0xffffffff81000000]", "other" */
+	const char *module; /* "kvm_amd", "" the kernel itself or not known */
+	const char *reason; /* why it has no name, "" where it has one */
+	uint64_t samples, samples_total; /* of the interval; since start or reset */
+	struct value pct, pct_total; /* of all samples of the VM, vCPU or host */
+};
+
+/* Samples that VM and vCPU rows and the host share. */
+struct snap_samples {
+	struct value n, n_total; /* of the interval, since start or reset; idle CPUs left out */
+	struct value domain[DOMAIN_NR]; /* shares of n, % */
+	const char *hot; /* HOT SYMBOL with its domain: "k:native_write_msr", "" none */
+	struct value hot_pct; /* its share of n */
+	bool hot_named; /* it is a symbol, not only an address */
+	uint32_t first, rows; /* in snapshot.symbols */
+};
+
+/* What takes the samples, in the last interval. */
+struct snap_sampling {
+	bool open;
+	const char *event; /* "cpu-clock", "cycles"; "" none */
+	unsigned hz, wanted_hz; /* a CPU and second */
+	const char *why; /* why fewer than wanted, "" */
+	uint64_t lost, throttled; /* of the interval: samples; times the kernel held it back */
+	struct value idle; /* samples of idle CPUs, % of all */
+};
+
 struct snap_vcpu {
 	uint32_t id; /* inv_vcpu.id: what a selection follows */
 	uint32_t vm; /* index into vms */
@@ -100,6 +134,7 @@ struct snap_vcpu {
 	const char *node; /* "0", "1!0", "" not known */
 	struct snap_use use;
 	struct snap_exits ex;
+	struct snap_samples sym;
 };
 
 enum why_kind { WHY_ROW_NONE, WHY_ROW_STEAL, WHY_ROW_QUOTA, WHY_ROW_EXITS, WHY_ROW_SYMBOL };
@@ -118,6 +153,9 @@ struct snap_vm {
 	int steal_max_vcpu; /* its index, -1 */
 	const char *steal_source; /* "rundelay", "gstime", "" */
 	struct snap_exits ex;
+	struct snap_samples sym;
+	const char *sym_why; /* why its guest's samples have no names, "" */
+	const char *sym_mend; /* the command that brings them, "" */
 	enum why_kind why;
 	const char *why_text; /* "quota", "steal 31%", "MSR_WRITE 41%", "" */
 	uint64_t quota_us, period_us; /* tightest; 0 none */
@@ -163,6 +201,7 @@ struct snap_host {
 	struct snap_exits ex; /* all VMs together, its rows also with VMs that are gone */
 	struct value other_cpu, other_sys; /* row (other) */
 	const char *other_why; /* "ceph-osd 22%" or "" */
+	struct snap_samples sym; /* of all tasks; idle CPUs apart */
 	struct value self_cpu, self_guest; /* self A+B%, of the host */
 	struct value load1;
 	uint64_t mem_total_kb, mem_avail_kb;
@@ -204,13 +243,15 @@ struct snapshot {
 	const struct snap_vm *vms;
 	const struct snap_vcpu *vcpus;
 	const struct snap_exit *exits;
+	const struct snap_symbol *symbols;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nthreads, ntasks, ncpus, nfindings, nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, nthreads, ntasks, ncpus, nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
+	struct snap_sampling sampling;
 	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */
 	size_t bytes; /* memory that it holds */
 };

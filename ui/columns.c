@@ -21,7 +21,7 @@ static const struct column vm_columns[] = {
 	{.field = "TOP EXIT", .width = 16, .wide_from = 124, .wide = 20, .gap = 1, .from = 100, .also = "top_exit_pct", .join = '%'},
 	{.field = "WHY", .width = 9, .gap = 1, .grow = true, .from = 100, .drop = 4,
 	 .instead = "HOT SYMBOL"},
-	{.field = "HOT SYMBOL", .width = 7, .gap = 1, .grow = true, .from = 100, .drop = 1},
+	{.field = "HOT SYMBOL", .width = 7, .gap = 1, .grow = true, .from = 100, .drop = 1, .also = "hot_symbol_pct", .join = '%'},
 };
 
 static const struct column vcpu_columns[] = {
@@ -38,8 +38,9 @@ static const struct column vcpu_columns[] = {
 	{.field = "EXIT/s", .width = 6, .gap = 1, .drop = 6},
 	{.field = "%EXIT", .width = 5, .gap = 1, .drop = 7},
 	{.field = "p99", .width = 6, .gap = 1, .from = 90},
-	{.field = "TOP EXIT", .width = 12, .gap = 1, .grow = true, .from = 104,
+	{.field = "TOP EXIT", .width = 12, .wide_from = 124, .wide = 20, .gap = 1, .from = 104,
 	 .also = "top_exit_pct", .join = '%'},
+	{.field = "HOT SYMBOL", .width = 12, .gap = 1, .grow = true, .from = 118, .drop = 1, .also = "hot_symbol_pct", .join = '%'},
 };
 
 /* With the VM's name in front; PIN and NODE make room for it. */

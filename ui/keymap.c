@@ -35,6 +35,8 @@ static const struct key_row rows[] = {
 	{ACT_KIND, CTX_MAIN, {'e'}, "kind", "kind",
 	 "next kind in the panes Exits (vmexit, userexit, halt) and Access (mmio, ioport, msr, hypercall)"},
 	{ACT_KIND_BACK, CTX_MAIN, {'E'}, "kind-back", NULL, "the kind before"},
+	{ACT_DOMAIN, CTX_SYMBOLS, {'H', 'G', 'K', 'U'}, "domain", "domains",
+	 "in the pane Symbols: host, guest, kernel, user on or off (End goes to the last row there)"},
 	{ACT_SORT, CTX_MAIN, {'s', F(6)}, "sort", "sort", "choose the column to sort by"},
 	{ACT_SORT_PREV, CTX_MAIN, {'<'}, "sort-left", NULL, "sort by the column to the left"},
 	{ACT_SORT_NEXT, CTX_MAIN, {'>'}, "sort-right", NULL, "sort by the column to the right"},

@@ -57,6 +57,7 @@ enum action {
 	ACT_VCPUS,
 	ACT_KIND,
 	ACT_KIND_BACK,
+	ACT_DOMAIN, /* which one is the key itself */
 	ACT_SORT,
 	ACT_SORT_PREV,
 	ACT_SORT_NEXT,
@@ -94,6 +95,7 @@ enum key_context {
 	CTX_HELP = 2,
 	CTX_MENU = 4,
 	CTX_ALL = 7,
+	CTX_SYMBOLS = 8, /* the pane Symbols has the focus: before CTX_MAIN */
 };
 
 struct key_row {

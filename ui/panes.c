@@ -8,10 +8,12 @@
 #include "page.h"
 #include "text.h"
 
-extern const struct pane pane_vcpus, pane_exits, pane_access, pane_steal, pane_cpus, pane_threads;
+extern const struct pane pane_vcpus, pane_exits, pane_access, pane_symbols, pane_steal, pane_cpus,
+	pane_threads;
 
 static const struct pane *const all[] = {
-	&pane_vcpus, &pane_exits, &pane_access, &pane_steal, &pane_cpus, &pane_threads,
+	&pane_vcpus, &pane_exits, &pane_access,	 &pane_symbols,
+	&pane_steal, &pane_cpus,  &pane_threads,
 };
 
 const struct pane *const *panes_all(size_t *n)

@@ -140,6 +140,11 @@ bool ui_pane_has_focus(const struct ui *ui)
 	return ui->view.pane_focus || !l.list.h || ui->view.level == LEVEL_VCPU;
 }
 
+bool ui_symbols_have_focus(const struct ui *ui)
+{
+	return ui->view.pane == '4' && ui_pane_has_focus(ui);
+}
+
 char *ui_focus_filter(struct ui *ui)
 {
 	return ui_pane_has_focus(ui) ? ui->view.pane_filter : ui->view.filter;
@@ -249,6 +254,32 @@ static void demand_selected(const struct ui *ui, struct demand *out)
 	out->vm = ui->shown->vms[c->vm].id;
 }
 
+static bool needs_samples(const char *title)
+{
+	static const char *const titles[] = {"HOT SYMBOL", "%HOT",    "SAMPLES", "%HOSTK",
+					     "%HOSTU",	   "%GUESTK", "%GUESTU", "WHY"};
+
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (!strcmp(titles[i], title))
+			return true;
+	return false;
+}
+
+/* WHY is a symbol where that is the largest, HOT SYMBOL always; others where they were chosen. */
+static bool list_wants_samples(const struct ui *ui)
+{
+	const struct column_choice *chosen = &ui->view.list_columns[view_list(&ui->view)];
+	const struct table_def *d = &list_defs[view_list(&ui->view)];
+
+	for (size_t i = 0; i < chosen->n; i++)
+		if (needs_samples(chosen->title[i]))
+			return true;
+	for (size_t i = 0; !chosen->n && i < d->ncols; i++)
+		if (needs_samples(d->cols[i].field) && ui->cols >= d->cols[i].from)
+			return true;
+	return false;
+}
+
 void ui_demand(const struct ui *ui, struct demand *out)
 {
 	const struct view *v = &ui->view;
@@ -260,6 +291,7 @@ void ui_demand(const struct ui *ui, struct demand *out)
 	out->kinds = KIND_BIT(KIND_VMEXIT);
 	out->tasks = ui->mode == MODE_TASKS;
 	out->pins = v->level != LEVEL_HOST || v->all_vcpus || ui->mode == MODE_INFO;
+	out->samples = list_wants_samples(ui);
 	demand_selected(ui, out);
 	if (p && l.pane.h && p->demand)
 		p->demand(v, out);

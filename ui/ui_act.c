@@ -296,6 +296,24 @@ static struct ui_request ask_for_demo(struct ui *ui)
 	return (struct ui_request){.kind = UI_DEMO};
 }
 
+static void switch_domain(struct ui *ui, char key)
+{
+	static const struct {
+		char key;
+		const char *on, *off;
+	} words[] = {
+		{'H', "the host's samples shown", "the host's samples left out"},
+		{'G', "guests' samples shown", "guests' samples left out"},
+		{'K', "kernel samples shown", "kernel samples left out"},
+		{'U', "user samples shown", "user samples left out"},
+	};
+	bool on = view_switch_domain(&ui->view, key);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i].key == key)
+			say(ui, on, words[i].on, words[i].off);
+}
+
 /* Actions that change nothing but the view. False: not one of them. */
 static bool do_view(struct ui *ui, enum action a, uint32_t key)
 {
@@ -317,6 +335,9 @@ static bool do_view(struct ui *ui, enum action a, uint32_t key)
 		ui->exit_kind_chosen = true;
 		if (!view_next_kind(v, a == ACT_KIND_BACK))
 			ui_message(ui, ROLE_NOTICE, "kinds are of the panes Exits and Access");
+		return true;
+	case ACT_DOMAIN:
+		switch_domain(ui, (char)key);
 		return true;
 	case ACT_LEFT:
 	case ACT_RIGHT:
@@ -483,5 +504,7 @@ struct ui_request ui_key(struct ui *ui, uint32_t key)
 		ctx = CTX_MAIN;
 	else if (ui->mode == MODE_SORT || ui->mode == MODE_COLUMNS)
 		ctx = CTX_MENU;
+	if (ctx == CTX_MAIN && ui_symbols_have_focus(ui) && keymap_find(key, CTX_SYMBOLS))
+		ctx = CTX_SYMBOLS;
 	return ui_do(ui, keymap_find(key, ctx), key);
 }

@@ -252,6 +252,26 @@ static enum role finding_role(uint8_t level)
 	return level >= 3 ? ROLE_ALARM : level == 2 ? ROLE_WARN : ROLE_NOTICE;
 }
 
+/* Nothing to find fault with: where the time goes. */
+static void draw_domains(const struct snapshot *s, const struct area *a, int y)
+{
+	static const char *const label[DOMAIN_NR] = {"host kernel", "host user", "guest kernel",
+						     "guest user"};
+	char buf[16];
+	int x;
+
+	if (!value_has(s->host.sym.domain[0])) {
+		area_text(a, y, 1, ROLE_DIM, s->dt ? "nothing is over its threshold" : "");
+		return;
+	}
+	x = area_text(a, y, 1, ROLE_DIM, "samples:");
+	for (int d = 0; d < DOMAIN_NR; d++) {
+		fmt_pct(buf, sizeof(buf), s->host.sym.domain[d], 6);
+		x = area_textf(a, y, x + 1, ROLE_DIM, "%s", label[d]);
+		x = area_textf(a, y, x + 1, ROLE_TEXT, "%s%%", buf) + 1;
+	}
+}
+
 static void draw_third(struct ui *ui, const struct area *a, int y)
 {
 	const struct snapshot *s = ui->shown;
@@ -270,7 +290,7 @@ static void draw_third(struct ui *ui, const struct area *a, int y)
 		found++;
 	}
 	if (!n) {
-		area_text(a, y, 1, ROLE_DIM, s->dt ? "nothing is over its threshold" : "");
+		draw_domains(s, a, y);
 		return;
 	}
 	at = (size_t)(s->time / ROTATE_NS) % n;
@@ -309,6 +329,8 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 		ctx = CTX_HELP;
 	else if (ui->mode != MODE_MAIN)
 		ctx = CTX_MENU;
+	if (r->action == ACT_DOMAIN)
+		return ctx == CTX_MAIN && ui_symbols_have_focus(ui);
 	if (!r->bar || !(r->contexts & ctx))
 		return false;
 	if (ctx == CTX_HELP)
@@ -334,6 +356,8 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 
 static const char *bar_key(const struct key_row *r, char *buf, size_t size)
 {
+	if (r->action == ACT_DOMAIN)
+		return "HGKU";
 	return r->action == ACT_PANE ? panes_keys(buf, size) : keymap_name(r->keys[0], buf, size);
 }
 

@@ -71,6 +71,7 @@ void ui_draw_tasks(struct ui *ui, const struct area *a);
 /* The table that keys go to (pane, list or tasks) and its rows. */
 struct row_list *ui_focus_table(struct ui *ui, struct table_ctx *out);
 bool ui_pane_has_focus(const struct ui *ui);
+bool ui_symbols_have_focus(const struct ui *ui); /* the pane Symbols: it has keys of its own */
 /* The filter of the table that has the focus: VIEW_TEXT bytes. */
 char *ui_focus_filter(struct ui *ui);
 void ui_layout(const struct ui *ui, struct layout *out);

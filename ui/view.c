@@ -69,6 +69,17 @@ bool view_next_kind(struct view *v, bool back)
 	return true;
 }
 
+bool view_switch_domain(struct view *v, char key)
+{
+	unsigned bit = key == 'H'   ? VIEW_HOST
+		       : key == 'G' ? VIEW_GUEST
+		       : key == 'K' ? VIEW_KERNEL
+				    : VIEW_USER;
+
+	v->domains_off ^= (uint8_t)bit;
+	return !(v->domains_off & bit);
+}
+
 const struct snap_vm *snap_vm_by_id(const struct snapshot *s, uint32_t id)
 {
 	for (size_t i = 0; id && i < s->nvms; i++)

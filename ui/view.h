@@ -40,6 +40,9 @@ struct column_choice {
 	size_t n;
 };
 
+/* view.domains_off: what the pane Symbols leaves out. */
+enum { VIEW_HOST = 1, VIEW_GUEST = 2, VIEW_KERNEL = 4, VIEW_USER = 8 };
+
 struct view {
 	enum level level;
 	uint32_t vm, vcpu; /* ids of what was opened; 0 none */
@@ -50,6 +53,7 @@ struct view {
 	bool pane_shown; /* windows below 30 lines: the pane is on screen, in the list's place */
 	bool pane_focus;
 	uint8_t exit_kind, access_kind; /* enum kvm_kind of the panes Exits and Access */
+	uint8_t domains_off; /* VIEW_HOST … */
 	bool totals; /* since start or reset rather than of the interval */
 	bool no_idle; /* idle exits left out of the tables */
 	bool paused;
@@ -76,6 +80,8 @@ int pane_index(char key);
 /* The next kind of the pane Exits or Access; back: the one before. False: no other pane has kinds.
  */
 bool view_next_kind(struct view *v, bool back);
+/* A domain of the pane Symbols on or off: H host, G guest, K kernel, U user. True: it is on. */
+bool view_switch_domain(struct view *v, char key);
 /* Rows of a snapshot by id; NULL: not in it (gone, or not there yet). */
 const struct snap_vm *snap_vm_by_id(const struct snapshot *s, uint32_t id);
 const struct snap_vcpu *snap_vcpu_by_id(const struct snapshot *s, uint32_t id);

@@ -163,6 +163,102 @@ static void add_exits(struct maker *k, struct snap_exit *x, uint32_t vm, int32_t
 	}
 }
 
+static const struct {
+	uint8_t domain;
+	const char *name, *module;
+	double share;
+} symbol_rows[] = {
+	{DOMAIN_GUEST_KERNEL, "native_queued_spin_lock_slowpath", "", 38},
+	{DOMAIN_GUEST_USER, NULL, "", 21.5},
+	{DOMAIN_GUEST_KERNEL, "virtqueue_get_buf_ctx", "virtio_ring", 14},
+	{DOMAIN_HOST_KERNEL, "vmx_vcpu_run", "kvm_intel", 11.2},
+	{DOMAIN_GUEST_KERNEL, "copy_user_enhanced_fast_string", "", 6.1},
+	{DOMAIN_HOST_USER, "virtio_blk_handle_vq", "qemu-system-x86_64", 3.4},
+	{DOMAIN_HOST_KERNEL, "do_sys_poll", "", 2.2},
+};
+#define SYMBOLS_EACH (sizeof(symbol_rows) / sizeof(symbol_rows[0]) + 1) /* with `other` */
+
+static const char *symbol_name(struct maker *k, size_t i)
+{
+	uint8_t d = symbol_rows[i].domain;
+
+	if (symbol_rows[i].name && !(k->m->no_symbols && d == DOMAIN_GUEST_KERNEL))
+		return symbol_rows[i].name;
+	return snapshot_printf(k->s, "[guest 0x%llx]",
+			       d == DOMAIN_GUEST_USER ? 0x7f12a4c31000ull
+						      : 0xffffffff81000000ull + i * 0x1000);
+}
+
+/* The same shares everywhere; a vCPU has fewer samples. */
+static void add_symbols(struct maker *k, struct snap_symbol *x, int32_t vm, int32_t vcpu, double n)
+{
+	for (size_t i = 0; i < SYMBOLS_EACH; i++) {
+		bool other = i == SYMBOLS_EACH - 1;
+		double share = other ? 3.6 : symbol_rows[i].share;
+
+		x[i] = (struct snap_symbol){
+			.vm = vm,
+			.vcpu = vcpu,
+			.other = other,
+			.name = other ? "other" : symbol_name(k, i),
+			.module = other || strchr(symbol_name(k, i), '[') ? ""
+									  : symbol_rows[i].module,
+			.reason = "",
+			.samples = (uint64_t)(n * share / 100),
+			.pct = figure(k, share),
+			.pct_total = figure(k, share),
+		};
+		x[i].samples_total = x[i].samples * (1 + k->m->step);
+		if (other)
+			continue;
+		x[i].key = (struct symbol_key){
+			.value = i, .table = 1, .domain = symbol_rows[i].domain};
+		x[i].guessed = k->m->no_symbols && symbol_rows[i].domain == DOMAIN_GUEST_USER;
+		if (strchr(x[i].name, '['))
+			x[i].reason = x[i].key.domain == DOMAIN_GUEST_USER
+					      ? "guest user space: its programs are not known"
+					      : "no symbols of this guest";
+	}
+}
+
+static struct snap_samples make_samples(struct maker *k, double n, uint32_t first)
+{
+	struct value none = value_na(WHY_NOT_OPEN);
+
+	if (k->m->no_samples)
+		return (struct snap_samples){.n = none,
+					     .n_total = none,
+					     .domain = {none, none, none, none},
+					     .hot = "",
+					     .hot_pct = none};
+	return (struct snap_samples){
+		.n = value_known(n),
+		.n_total = value_known(n * (1 + k->m->step)),
+		.domain = {figure(k, 13.4), figure(k, 3.4), figure(k, 61.7), figure(k, 21.5)},
+		.hot = k->m->no_symbols ? "k:[guest 0xffffffff81000000]"
+					: "k:native_queued_spin_lock_slowpath",
+		.hot_pct = figure(k, 38),
+		.hot_named = !k->m->no_symbols,
+		.first = first,
+		.rows = SYMBOLS_EACH,
+	};
+}
+
+static void make_sampling(struct maker *k)
+{
+	if (k->m->no_samples) {
+		k->s->sampling = (struct snap_sampling){
+			.event = "", .why = "", .wanted_hz = 997, .idle = value_na(WHY_NOT_OPEN)};
+		return;
+	}
+	k->s->sampling = (struct snap_sampling){.open = true,
+						.event = "cpu-clock",
+						.why = "",
+						.hz = 997,
+						.wanted_hz = 997,
+						.idle = figure(k, 30)};
+}
+
 #define EXITS_EACH 8
 
 static struct snap_use make_use(struct maker *k, const struct shape *s, double share, double steal)
@@ -385,12 +481,14 @@ static bool make_vms(struct maker *k)
 	struct snap_vm *vms = snapshot_alloc(k->s, n ? n : 1, sizeof(*vms));
 	struct snap_vcpu *vcpus;
 	struct snap_exit *ex;
+	struct snap_symbol *sym;
 
 	for (unsigned i = 0; i < n; i++)
 		total += shapes[i % 4].nvcpu;
 	vcpus = snapshot_alloc(k->s, total ? total : 1, sizeof(*vcpus));
 	ex = snapshot_alloc(k->s, (size_t)(n + total + 1) * EXITS_EACH, sizeof(*ex));
-	if (!vms || !vcpus || !ex)
+	sym = snapshot_alloc(k->s, (size_t)(n + total + 1) * SYMBOLS_EACH, sizeof(*sym));
+	if (!vms || !vcpus || !ex || !sym)
 		return false;
 	for (unsigned i = 0; i < n; i++) {
 		struct shape s = shape_of(k, i);
@@ -416,6 +514,11 @@ static bool make_vms(struct maker *k)
 			.steal_max_vcpu = s.nvcpu > 3 ? 3 : 1,
 			.steal_source = "rundelay",
 			.ex = make_sum(k, &s, 1, (i + at) * EXITS_EACH),
+			.sym = make_samples(k, s.cpu * 10, (uint32_t)((i + at) * SYMBOLS_EACH)),
+			.sym_why = k->m->no_symbols ? "no symbols of this guest" : "",
+			.sym_mend = k->m->no_symbols
+					    ? "kvmtop guest-symbols web01 -- ssh root@web01"
+					    : "",
 			.why = s.why[0] ? WHY_ROW_EXITS : WHY_ROW_NONE,
 			.why_text = s.why,
 			.quota_us = s.quota ? 200000 : 0,
@@ -424,10 +527,15 @@ static bool make_vms(struct maker *k)
 			.vcpu_n = s.nvcpu,
 		};
 		add_exits(k, ex + (size_t)(i + at) * EXITS_EACH, i, -1, &s);
+		add_symbols(k, sym + (size_t)(i + at) * SYMBOLS_EACH, (int32_t)i, -1, s.cpu * 10);
 		for (unsigned c = 0; c < s.nvcpu; c++, at++) {
 			make_vcpu(k, &vcpus[at], &s, i, c, 1000 + at);
 			vcpus[at].ex.first = (i + at + 1) * EXITS_EACH;
 			add_exits(k, ex + (size_t)(i + at + 1) * EXITS_EACH, i, (int32_t)at, &s);
+			vcpus[at].sym = make_samples(k, s.cpu * 10 / s.nvcpu,
+						     (uint32_t)((i + at + 1) * SYMBOLS_EACH));
+			add_symbols(k, sym + (size_t)(i + at + 1) * SYMBOLS_EACH, (int32_t)i,
+				    (int32_t)at, s.cpu * 10 / s.nvcpu);
 		}
 	}
 	k->s->vms = vms;
@@ -437,6 +545,11 @@ static bool make_vms(struct maker *k)
 	k->s->exits = ex;
 	make_host_exits(ex, vms, n, ex + (size_t)(n + total) * EXITS_EACH);
 	k->s->nexits = (size_t)(n ? n + total + 1 : 0) * EXITS_EACH;
+	if (k->m->no_samples)
+		return true;
+	add_symbols(k, sym + (size_t)(n + total) * SYMBOLS_EACH, -1, -1, 9000);
+	k->s->symbols = sym;
+	k->s->nsymbols = (size_t)(n + total + 1) * SYMBOLS_EACH;
 	return true;
 }
 
@@ -459,6 +572,8 @@ struct snapshot *made_snapshot(const struct made *m)
 	}
 	make_host(&k);
 	make_findings(&k);
+	k.s->host.sym = make_samples(&k, 9000, (uint32_t)(k.s->nsymbols - SYMBOLS_EACH));
+	make_sampling(&k);
 	make_rest(&k);
 	make_sources(&k);
 	return k.s;

@@ -14,6 +14,8 @@ struct made {
 	bool no_root; /* a source is missing */
 	bool no_exits; /* this KVM fires no kvm_entry and kvm_exit */
 	bool dropped; /* events were given up for their cost */
+	bool no_samples; /* nothing is sampled */
+	bool no_symbols; /* nobody knows the guests' symbols */
 	bool names; /* names that want escaping and wide characters */
 	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */
 };

@@ -156,9 +156,11 @@ static void columns_go_in_their_order(void **state)
 	expect_columns(47, "VM %CPU %STEAL MAX@v %EXIT");
 	expect_columns(40, "VM %CPU %STEAL MAX@v");
 	expect_columns(34, "VM %STEAL MAX@v");
-	expect_columns(110, "VM vCPU PID %CPU %GUEST %SYS %STEAL MAX@v EXIT/s %EXIT TOP EXIT WHY");
+	expect_columns(
+		110, "VM vCPU PID %CPU %GUEST %SYS %STEAL MAX@v EXIT/s %EXIT TOP EXIT HOT SYMBOL");
 	expect_columns(118,
-		       "VM vCPU PID %CPU %GUEST %SYS %STEAL MAX@v EXIT/s %EXIT p99 TOP EXIT WHY");
+		       "VM vCPU PID %CPU %GUEST %SYS %STEAL MAX@v EXIT/s %EXIT p99 TOP EXIT HOT "
+		       "SYMBOL");
 }
 
 static void no_column_is_there_twice(void **state)

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From addresses to symbols (engine_symbols.h). */
+#include "engine_symbols.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inventory.h"
+#include "model.h"
+#include "symbols.h"
+#include "symtab.h"
+
+#define BATCH 128
+#define PAGE_BITS 12
+#define TOP_BIT (1ull << 63)
+#define CHECKED 64 /* addresses of a guest's kernel that are held against its symbols */
+#define FITS 0.8 /* share of them that must fall on a symbol; code made at run time has none */
+
+/* What is known of one VM's code. */
+struct vm_symbols {
+	struct symsource *guest, *process;
+	struct guest_vm vm; /* as it was asked for; strings are ours */
+	char *name, *uuid;
+	bool halves; /* the guest's kernel is in the upper half of 64 bits: below is user space */
+	bool misfit; /* samples say that these are another kernel's symbols */
+	uint64_t addr[CHECKED]; /* the newest samples of its kernel */
+	unsigned naddr;
+	unsigned misses, user_misses; /* of the interval: samples that no symbol covers */
+	char why[SYMBOLS_TEXT + 80]; /* of a misfit */
+};
+
+struct engine_symbols {
+	struct inventory *inv;
+	struct model *model;
+	struct symbols *symbols;
+	struct symsource *host;
+	struct symbol_namer namer;
+	unsigned host_misses;
+	struct symbol_hit hit[BATCH];
+	size_t nhit;
+};
+
+/* ---- one VM ---- */
+
+static void close_sources(struct vm_symbols *v)
+{
+	symsource_close(v->guest);
+	symsource_close(v->process);
+	v->guest = v->process = NULL;
+	v->halves = v->misfit = false;
+	v->naddr = 0;
+}
+
+static void vm_free(void *ctx, struct inv_vm *vm)
+{
+	struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
+
+	(void)ctx;
+	vm->cookie[INV_COOKIE_SYMBOLS] = NULL;
+	if (!v)
+		return;
+	close_sources(v);
+	free(v->name);
+	free(v->uuid);
+	free(v);
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* A VM is found before its name is: its symbols go by the name. */
+static void follow_name(struct vm_symbols *v, const struct inv_vm *vm)
+{
+	if (v->vm.pid == vm->pid && same(v->name, vm->name) && same(v->uuid, vm->uuid))
+		return;
+	close_sources(v);
+	if (inventory_set(&v->name, vm->name) || inventory_set(&v->uuid, vm->uuid))
+		return; /* the old name stays; tried again at the next sample */
+	v->vm = (struct guest_vm){.name = v->name, .uuid = v->uuid, .pid = vm->pid};
+}
+
+static struct vm_symbols *vm_symbols(struct inv_vm *vm)
+{
+	struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
+
+	if (!v)
+		v = vm->cookie[INV_COOKIE_SYMBOLS] = calloc(1, sizeof(*v));
+	if (v)
+		follow_name(v, vm);
+	return v;
+}
+
+/* All of the guest's kernel lies in the upper half: so says its own symbol table. */
+static bool in_upper_half(const struct symmap *m)
+{
+	const struct symmap_part *part;
+	size_t n = m ? symmap_parts(m, &part) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!(part[i].lo & TOP_BIT))
+			return false;
+	return n > 0;
+}
+
+/* ---- resolving ---- */
+
+static enum no_symbol reason_of(const struct symsource *src)
+{
+	switch (src ? symsource_status(src)->state : SYMBOLS_LOADING) {
+	case SYMBOLS_LOADING:
+		return SYM_LOADING;
+	case SYMBOLS_NONE:
+		return SYM_NO_SOURCE;
+	case SYMBOLS_REFUSED:
+		return SYM_NO_TABLE;
+	case SYMBOLS_OK:
+	case SYMBOLS_PARTIAL:
+		break;
+	}
+	return SYM_OUTSIDE;
+}
+
+static struct symbol_key page_key(uint64_t ip, uint8_t domain, enum no_symbol reason)
+{
+	return (struct symbol_key){
+		.value = ip >> PAGE_BITS, .domain = domain, .reason = (uint8_t)reason};
+}
+
+/* True: a symbol of this source is there. */
+static bool look_up(const struct symsource *src, uint64_t ip, uint8_t domain, struct symbol_key *k)
+{
+	struct symbol sym;
+
+	if (!src || !symsource_lookup(src, ip, &sym) || !sym.table)
+		return false;
+	*k = (struct symbol_key){.value = sym.index, .table = sym.table, .domain = domain};
+	return true;
+}
+
+static void remember(struct vm_symbols *v, uint64_t ip, bool found)
+{
+	v->addr[v->naddr++ % CHECKED] = ip;
+	v->misses += !found;
+}
+
+/*
+ * Guest kernel or user: by the address where that decides. The upper half is never user space on
+ * 64 bits; the lower half is where the guest's own symbols say that its kernel lies above. Else
+ * the record's word is all there is.
+ */
+static void resolve_guest(struct engine_symbols *e, struct vm_symbols *v, const struct ip_sample *s,
+			  struct symbol_hit *h)
+{
+	bool upper = s->ip & TOP_BIT, found;
+
+	if (!v->guest)
+		v->guest = symbols_guest(e->symbols, &v->vm);
+	found = !v->misfit && look_up(v->guest, s->ip, DOMAIN_GUEST_KERNEL, &h->key);
+	if (upper)
+		remember(v, s->ip, found);
+	if (found)
+		return;
+	if (upper || (!v->halves && s->domain == DOMAIN_GUEST_KERNEL))
+		h->key = page_key(s->ip, DOMAIN_GUEST_KERNEL,
+				  v->misfit ? SYM_NO_TABLE : reason_of(v->guest));
+	else
+		h->key = page_key(s->ip, DOMAIN_GUEST_USER, SYM_USER);
+	h->guessed = !upper && !v->halves;
+}
+
+static void resolve_user(struct engine_symbols *e, struct vm_symbols *v, const struct ip_sample *s,
+			 struct symbol_hit *h)
+{
+	if (!v->process)
+		v->process = symbols_process(e->symbols, v->vm.pid);
+	if (look_up(v->process, s->ip, DOMAIN_HOST_USER, &h->key))
+		return;
+	v->user_misses++;
+	h->key = page_key(s->ip, DOMAIN_HOST_USER, reason_of(v->process));
+}
+
+static void resolve_kernel(struct engine_symbols *e, const struct ip_sample *s,
+			   struct symbol_hit *h)
+{
+	if (!e->host)
+		e->host = symbols_host(e->symbols);
+	if (look_up(e->host, s->ip, DOMAIN_HOST_KERNEL, &h->key))
+		return;
+	e->host_misses++;
+	h->key = page_key(s->ip, DOMAIN_HOST_KERNEL, reason_of(e->host));
+}
+
+static struct inv_thread *thread_of(struct engine_symbols *e, const struct ip_sample *s)
+{
+	struct inv_thread *t = s->tid > 0 ? inventory_thread(e->inv, s->tid) : NULL;
+
+	if (!t && s->tid > 0)
+		t = inventory_ended_thread(e->inv, s->tid);
+	/* Nothing but a vCPU is in guest mode: a VM that nobody has found yet. */
+	if (!t && s->tid > 0 && DOMAIN_IS_GUEST(s->domain))
+		t = inventory_provisional(e->inv, s->tid);
+	return t;
+}
+
+static void resolve(struct engine_symbols *e, const struct ip_sample *s, struct symbol_hit *h)
+{
+	struct inv_thread *t = thread_of(e, s);
+	struct vm_symbols *v = t ? vm_symbols(t->vm) : NULL;
+
+	*h = (struct symbol_hit){.thread = t, .cpu = s->cpu};
+	if (s->domain == DOMAIN_HOST_KERNEL) {
+		h->idle = s->tid == 0;
+		resolve_kernel(e, s, h);
+	} else if (!v) {
+		h->key = page_key(s->ip, s->domain, SYM_USER);
+	} else if (s->domain == DOMAIN_HOST_USER) {
+		resolve_user(e, v, s, h);
+	} else {
+		resolve_guest(e, v, s, h);
+	}
+}
+
+static void flush(struct engine_symbols *e)
+{
+	model_hits(e->model, e->hit, e->nhit);
+	e->nhit = 0;
+}
+
+void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n)
+{
+	struct engine_symbols *e = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		resolve(e, &s[i], &e->hit[e->nhit]);
+		if (++e->nhit == BATCH)
+			flush(e);
+	}
+	flush(e);
+}
+
+/* ---- do they still fit? ---- */
+
+static void check_vm(struct vm_symbols *v, int64_t now)
+{
+	const struct symmap *m = v->guest ? symsource_map(v->guest) : NULL;
+	double share;
+
+	if (v->process && v->user_misses)
+		symsource_refresh(v->process, now);
+	v->user_misses = 0;
+	if (!m || v->naddr < CHECKED) {
+		if (v->guest && v->misses)
+			symsource_refresh(v->guest, now);
+		v->misses = 0;
+		return;
+	}
+	share = symmap_share(m, v->addr, CHECKED);
+	v->misfit = !(share >= FITS);
+	if (v->misfit)
+		snprintf(v->why, sizeof(v->why),
+			 "%s: of another kernel: %.0f%% of the samples fall on its symbols",
+			 symsource_status(v->guest)->source, 100 * share);
+	if (v->misfit || v->misses)
+		symsource_refresh(v->guest, now);
+	v->misses = 0;
+}
+
+void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)
+{
+	if (e->host && e->host_misses)
+		symsource_refresh(e->host, now_ns);
+	e->host_misses = 0;
+	for (struct inv_vm *vm = inventory_first(e->inv); vm; vm = vm->next)
+		if (vm->cookie[INV_COOKIE_SYMBOLS])
+			check_vm(vm->cookie[INV_COOKIE_SYMBOLS], now_ns);
+}
+
+void engine_symbols_ready(struct engine_symbols *e)
+{
+	if (!symbols_poll(e->symbols))
+		return;
+	for (struct inv_vm *vm = inventory_first(e->inv); vm; vm = vm->next) {
+		struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
+
+		if (v && v->guest)
+			v->halves = in_upper_half(symsource_map(v->guest));
+	}
+}
+
+/* ---- names, for the model ---- */
+
+static bool name_of(void *ctx, const struct symbol_key *k, const char **name, const char **module)
+{
+	const struct engine_symbols *e = ctx;
+	struct symbol sym;
+
+	if (!symbols_symbol(e->symbols, k->table, (uint32_t)k->value, &sym) || !sym.name)
+		return false;
+	*name = sym.name;
+	*module = sym.module ? sym.module : "";
+	return true;
+}
+
+static const char *status_text(const struct symsource *src, const char *else_text)
+{
+	const struct symbols_status *st = src ? symsource_status(src) : NULL;
+
+	return st && st->why[0] ? st->why : else_text;
+}
+
+static const struct symsource *source_of(const struct engine_symbols *e, const struct inv_vm *vm,
+					 uint8_t domain)
+{
+	const struct vm_symbols *v = vm ? vm->cookie[INV_COOKIE_SYMBOLS] : NULL;
+
+	if (domain == DOMAIN_HOST_KERNEL)
+		return e->host;
+	if (!v)
+		return NULL;
+	return DOMAIN_IS_GUEST(domain) ? v->guest : v->process;
+}
+
+static const char *reason_text(void *ctx, const struct inv_vm *vm, const struct symbol_key *k)
+{
+	const struct engine_symbols *e = ctx;
+	const struct vm_symbols *v = vm ? vm->cookie[INV_COOKIE_SYMBOLS] : NULL;
+	const struct symsource *src = source_of(e, vm, k->domain);
+
+	switch ((enum no_symbol)k->reason) {
+	case SYM_NAMED:
+		return "its symbols are no longer loaded";
+	case SYM_USER:
+		return DOMAIN_IS_GUEST(k->domain) ? "guest user space: its programs are not known"
+						  : "of a process that is no VM";
+	case SYM_LOADING:
+		return "its symbols are being read";
+	case SYM_OUTSIDE:
+		return "no symbol is at this address";
+	case SYM_NO_TABLE:
+		if (v && v->misfit)
+			return v->why;
+		return status_text(src, "its symbols cannot be used");
+	case SYM_NO_SOURCE:
+	case SYM_NO_FILE:
+		break;
+	}
+	return status_text(src, "there are no symbols of it");
+}
+
+static bool guest_reason(void *ctx, const struct inv_vm *vm, const char **why, const char **mend)
+{
+	const struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
+	const struct symbols_status *st = v && v->guest ? symsource_status(v->guest) : NULL;
+
+	(void)ctx;
+	if (!st || (st->state == SYMBOLS_OK && !v->misfit))
+		return false;
+	*why = v->misfit ? v->why : st->state == SYMBOLS_LOADING ? "being read" : st->why;
+	*mend = st->mend;
+	return true;
+}
+
+/* ---- life ---- */
+
+int engine_symbols_new(struct sysroot *root, const struct guest_files *files, struct inventory *inv,
+		       struct model *model, struct engine_symbols **out)
+{
+	struct engine_symbols *e = calloc(1, sizeof(*e));
+	const struct inv_observer observer = {.ctx = e, .vm_free = vm_free};
+	int rc;
+
+	if (!e)
+		return -ENOMEM;
+	e->inv = inv;
+	e->model = model;
+	rc = symbols_new(root, files, &e->symbols);
+	if (!rc)
+		rc = inventory_observe(inv, &observer);
+	if (rc) {
+		symbols_free(e->symbols);
+		free(e);
+		return rc;
+	}
+	e->namer = (struct symbol_namer){
+		.ctx = e, .name = name_of, .reason = reason_text, .guest = guest_reason};
+	model_set_namer(model, &e->namer);
+	*out = e;
+	return 0;
+}
+
+void engine_symbols_free(struct engine_symbols *e)
+{
+	if (!e)
+		return;
+	model_set_namer(e->model, NULL);
+	for (struct inv_vm *vm = inventory_first(e->inv); vm; vm = vm->next)
+		vm_free(e, vm);
+	inventory_unobserve(e->inv, e);
+	symsource_close(e->host);
+	symbols_free(e->symbols);
+	free(e);
+}
+
+int engine_symbols_fd(const struct engine_symbols *e)
+{
+	return symbols_fd(e->symbols);
+}

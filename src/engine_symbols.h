@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine's step between collector and model: what is at the address of a sample.
+ *
+ * Whose thread it was says the inventory, which guest kernel, program or host kernel lies there
+ * says symbols/; the model gets numbers, and asks back for their names when a row is made. The
+ * collecting thread only.
+ */
+#ifndef KVMTOP_ENGINE_SYMBOLS_H
+#define KVMTOP_ENGINE_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine_symbols;
+struct guest_files;
+struct inventory;
+struct ip_sample;
+struct model;
+struct sysroot;
+
+/* All of them outlive it; files may be NULL. 0 or -errno. */
+int engine_symbols_new(struct sysroot *root, const struct guest_files *files, struct inventory *inv,
+		       struct model *model, struct engine_symbols **out);
+/* Takes itself back from inventory and model. NULL is fine. */
+void engine_symbols_free(struct engine_symbols *e);
+/* For epoll: readable when something was loaded; then engine_symbols_ready(). */
+int engine_symbols_fd(const struct engine_symbols *e);
+void engine_symbols_ready(struct engine_symbols *e);
+/* The sink's ips(): resolves and hands to the model. ctx: the engine_symbols. */
+void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n);
+/* Once an interval: looks whether the symbols still fit what is sampled. */
+void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Fields of symbols: one row a symbol (or page without a name) of the host, a VM or a vCPU. */
+#include "field_tables.h"
+
+#define S struct snap_symbol
+
+static const char *const domain_names[DOMAIN_NR] = {
+	[DOMAIN_HOST_KERNEL] = "host-kernel",
+	[DOMAIN_HOST_USER] = "host-user",
+	[DOMAIN_GUEST_KERNEL] = "guest-kernel",
+	[DOMAIN_GUEST_USER] = "guest-user",
+};
+
+const char *field_domain_name(enum ip_domain d)
+{
+	return (unsigned)d < DOMAIN_NR ? domain_names[d] : "";
+}
+
+static struct cell symbol_vm(const struct snapshot *s, const void *row, bool total)
+{
+	(void)total;
+	return (struct cell){.text = field_vm_name(s, ((const S *)row)->vm)};
+}
+
+static struct cell symbol_vcpu(const struct snapshot *s, const void *row, bool total)
+{
+	(void)total;
+	return (struct cell){.v = field_vcpu_number(s, ((const S *)row)->vcpu)};
+}
+
+static struct cell symbol_domain(const struct snapshot *s, const void *row, bool total)
+{
+	const S *x = row;
+
+	(void)s;
+	(void)total;
+	return (struct cell){.text = x->other ? "" : field_domain_name(x->key.domain),
+			     .mark = x->guessed ? '~' : 0};
+}
+
+static struct cell symbol_domain_guessed(const struct snapshot *s, const void *row, bool total)
+{
+	(void)s;
+	(void)total;
+	return (struct cell){.text = ((const S *)row)->guessed ? "guessed" : ""};
+}
+
+static struct cell symbol_samples(const struct snapshot *s, const void *row, bool total)
+{
+	const S *x = row;
+
+	(void)s;
+	return (struct cell){.v = value_known((double)(total ? x->samples_total : x->samples))};
+}
+
+static struct cell symbol_pct(const struct snapshot *s, const void *row, bool total)
+{
+	(void)s;
+	return (struct cell){.v = total ? ((const S *)row)->pct_total : ((const S *)row)->pct};
+}
+
+GET_TEXT(symbol_name, S, name)
+GET_TEXT(symbol_module, S, module)
+GET_TEXT(symbol_reason, S, reason)
+
+/* clang-format off */
+static const struct field symbol_fields[] = {
+	{"vm", "VM", "name of the VM, empty for the host", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, symbol_vm},
+	{"vcpu", "vCPU", "the VMM's number of the vCPU; empty for the whole VM", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0,
+	 symbol_vcpu},
+	{"domain", "DOMAIN", "host-kernel, host-user (the VMM), guest-kernel or guest-user", UNIT_TEXT, 13, FIELD_SORT_UP, 0, 0,
+	 symbol_domain},
+	{"symbol", "SYMBOL", "the function that was running; where it has no name, where it is by page: [guest 0x…]; other: what did not fit",
+	 UNIT_TEXT, 30, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, symbol_name},
+	{"module", "MODULE", "the module or file that it is in, empty for the kernel itself", UNIT_TEXT, 14,
+	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, symbol_module},
+	{"samples", "SAMPLES", "how often it was running when a sample was taken", UNIT_COUNT, 7, FIELD_TOTAL, 0, 0,
+	 symbol_samples},
+	{"pct", "SHARE", "its share of all samples of the VM, the vCPU or the host, idle CPUs left out", UNIT_PCT, 6, FIELD_TOTAL, 0, 0,
+	 symbol_pct},
+	{"domain_guessed", "GUESSED", "guessed: whether it was guest kernel or user is the host kernel's word only, which may be wrong",
+	 UNIT_TEXT, 7, FIELD_SORT_UP, 0, 0, symbol_domain_guessed},
+	{"reason", "REASON", "why it has no name", UNIT_TEXT, 30, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0,
+	 symbol_reason},
+};
+/* clang-format on */
+
+const struct field_list field_list_symbol = FIELD_LIST("symbol", symbol_fields, S);

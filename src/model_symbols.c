@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Samples: counted a vCPU, a VM and the host, and their rows in a snapshot.
+ *
+ * Keys are numbers; names are asked for when a row is made, so that counting a sample costs no
+ * string.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_rows.h"
+
+#define SELECTED_KEYS 64 /* of the vCPU that is looked at */
+#define PAGE_BITS 12
+
+static unsigned vcpu_limit(const struct model *m, const struct inv_vcpu *v)
+{
+	unsigned keys = m->config.vcpu_keys ? m->config.vcpu_keys : 8;
+
+	return m->demand.vcpu == v->id ? SELECTED_KEYS : keys;
+}
+
+static unsigned vm_limit(const struct model *m)
+{
+	return m->config.vm_keys ? m->config.vm_keys : 64;
+}
+
+/* ---- counting ---- */
+
+/* Pages of many programs have nothing in common but that they have no name. */
+static struct symbol_key host_key(const struct symbol_key *k)
+{
+	struct symbol_key key = *k;
+
+	if (!key.table && (DOMAIN_IS_GUEST(key.domain) || key.domain == DOMAIN_HOST_USER))
+		key.value = 0;
+	return key;
+}
+
+static void hit(struct model *m, const struct symbol_hit *h)
+{
+	const struct symbol_key host = host_key(&h->key);
+	struct inv_vcpu *vcpu = NULL;
+	struct model_vcpu *v;
+	struct model_vm *vm;
+
+	sym_set_add(&m->sampling.host, &host, h->guessed, vm_limit(m));
+	vm = h->thread ? model_vm_state(h->thread->vm) : NULL;
+	if (!vm)
+		return;
+	sym_set_add(&vm->sym, &h->key, h->guessed, vm_limit(m));
+	/* A thread that runs several vCPUs does not say for which it is at work. */
+	if (h->thread->role == ROLE_VCPU && h->thread->nvcpus == 1)
+		vcpu = h->thread->vcpu;
+	v = vcpu ? model_vcpu_state(vcpu) : NULL;
+	if (v)
+		sym_set_add(&v->sym, &h->key, h->guessed, vcpu_limit(m, vcpu));
+}
+
+void model_hits(struct model *m, const struct symbol_hit *h, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (h[i].key.domain >= DOMAIN_NR)
+			continue;
+		if (h[i].idle)
+			m->sampling.idle++;
+		else
+			hit(m, &h[i]);
+	}
+}
+
+void model_set_namer(struct model *m, const struct symbol_namer *n)
+{
+	m->sampling.namer = n;
+}
+
+void model_sampling(struct model *m, const struct sampling_state *s)
+{
+	struct model_sampling *x = &m->sampling;
+
+	snprintf(x->event, sizeof(x->event), "%s", s->event ? s->event : "");
+	snprintf(x->why, sizeof(x->why), "%s", s->why ? s->why : "");
+	x->state = *s;
+	x->lost += s->lost;
+	x->throttled += s->throttled;
+}
+
+/* ---- names ---- */
+
+static const char letters[DOMAIN_NR] = {'h', 'v', 'k', 'u'};
+
+static const char *page_name(struct snapshot *s, const struct symbol_key *k)
+{
+	static const char *const where[DOMAIN_NR] = {"kernel", "user", "guest", "guest"};
+
+	if (!k->value)
+		return snapshot_printf(s, "[%s]", where[k->domain]);
+	return snapshot_printf(s, "[%s 0x%llx]", where[k->domain],
+			       (unsigned long long)(k->value << PAGE_BITS));
+}
+
+/* Name and module of a key, as the snapshot's own strings. True: it is a symbol. */
+static bool name_key(struct commit *c, const struct symbol_key *k, const char **name,
+		     const char **module)
+{
+	const struct symbol_namer *n = c->m->sampling.namer;
+	const char *found = NULL, *in = NULL;
+	bool named = k->table && n && n->name(n->ctx, k, &found, &in) && found;
+
+	*module = snapshot_str(c->s, named ? in : "");
+	*name = named ? snapshot_str(c->s, found) : page_name(c->s, k);
+	return named;
+}
+
+/* ---- sums ---- */
+
+static struct value share(uint64_t part, uint64_t all)
+{
+	return all ? value_known(100.0 * (double)part / (double)all) : value_pending();
+}
+
+static void put_hot(struct commit *c, const struct sym_set *set, uint64_t n,
+		    struct snap_samples *out)
+{
+	const struct sym_cell *top = sym_set_top(set);
+	const char *name, *module;
+
+	if (!top)
+		return;
+	out->hot_named = name_key(c, &top->key, &name, &module);
+	out->hot = snapshot_printf(c->s, "%c:%s", letters[top->key.domain], name);
+	out->hot_pct = share(top->now, n);
+}
+
+static void put_samples(struct commit *c, const struct sym_set *set, struct snap_samples *out)
+{
+	uint64_t n = set ? sym_set_now(set) : 0;
+	bool open = c->m->sampling.state.open;
+	struct value none = open ? value_pending() : value_na(WHY_NOT_OPEN);
+
+	*out = (struct snap_samples){.n = none, .n_total = none, .hot = "", .hot_pct = none};
+	for (int d = 0; d < DOMAIN_NR; d++)
+		out->domain[d] = none;
+	if (set && sym_set_total(set))
+		out->n_total = value_known((double)sym_set_total(set));
+	if (open || n)
+		out->n = value_known((double)n);
+	if (!n)
+		return;
+	for (int d = 0; d < DOMAIN_NR; d++)
+		out->domain[d] = share(set->now[d], n);
+	put_hot(c, set, n, out);
+}
+
+void model_vcpu_symbols(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row)
+{
+	const struct model_vcpu *s = v->cookie[INV_COOKIE_MODEL];
+
+	put_samples(c, s ? &s->sym : NULL, &row->sym);
+}
+
+void model_vm_symbols(struct commit *c, const struct inv_vm *vm, struct snap_vm *row)
+{
+	const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+	const struct symbol_namer *n = c->m->sampling.namer;
+	const char *why, *mend;
+
+	put_samples(c, s ? &s->sym : NULL, &row->sym);
+	row->sym_why = row->sym_mend = "";
+	if (!c->m->sampling.state.open || !n || !n->guest(n->ctx, vm, &why, &mend))
+		return;
+	row->sym_why = snapshot_str(c->s, why);
+	row->sym_mend = snapshot_str(c->s, mend);
+}
+
+/* ---- rows ---- */
+
+/* Cells with a figure, and `other`. */
+static uint32_t rows_of(const struct sym_set *s)
+{
+	return s && (s->n || s->other_now || s->other_total) ? s->n + 1 : 0;
+}
+
+static bool rows_wanted(const struct model *m, const struct inv_vm *vm)
+{
+	return m->demand.samples_all || m->demand.vm == vm->id;
+}
+
+static uint32_t count_rows(struct model *m)
+{
+	uint32_t n = rows_of(&m->sampling.host);
+
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
+		const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+
+		if (!rows_wanted(m, vm))
+			continue;
+		n += s ? rows_of(&s->sym) : 0;
+		for (size_t i = 0; i < vm->nvcpu; i++) {
+			const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+			n += v ? rows_of(&v->sym) : 0;
+		}
+	}
+	return n;
+}
+
+static void put_row(struct commit *c, const struct sym_set *set, const struct sym_cell *cell,
+		    const struct inv_vm *vm, struct snap_symbol *row)
+{
+	const struct symbol_namer *n = c->m->sampling.namer;
+
+	row->key = cell->key;
+	row->guessed = cell->guessed;
+	row->samples = cell->now;
+	row->samples_total = cell->total + cell->now;
+	row->pct = share(row->samples, sym_set_now(set));
+	row->pct_total = share(row->samples_total, sym_set_total(set));
+	row->reason = "";
+	if (!name_key(c, &cell->key, &row->name, &row->module) && n)
+		row->reason = snapshot_str(c->s, n->reason(n->ctx, vm, &cell->key));
+}
+
+static void put_other(struct commit *c, const struct sym_set *set, struct snap_symbol *row)
+{
+	(void)c;
+	row->other = true;
+	row->name = "other";
+	row->module = row->reason = "";
+	row->samples = set->other_now;
+	row->samples_total = set->other_total + set->other_now;
+	row->pct = share(row->samples, sym_set_now(set));
+	row->pct_total = share(row->samples_total, sym_set_total(set));
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct snap_symbol *x = a, *y = b;
+
+	if (x->other != y->other)
+		return x->other ? 1 : -1;
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	if (x->samples_total != y->samples_total)
+		return x->samples_total < y->samples_total ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static void put_rows(struct commit *c, const struct sym_set *set, const struct inv_vm *vm,
+		     int32_t vm_at, int32_t vcpu_at, struct snap_samples *out)
+{
+	struct snap_symbol *row = c->symbol_rows + c->nsymbols;
+	uint32_t n = 0;
+
+	out->first = c->nsymbols;
+	if (!set || c->nsymbols + rows_of(set) > c->symbol_room)
+		return;
+	for (unsigned i = 0; i < set->n; i++)
+		put_row(c, set, &set->cell[i], vm, &row[n++]);
+	if (set->other_now || set->other_total)
+		put_other(c, set, &row[n++]);
+	for (uint32_t i = 0; i < n; i++) {
+		row[i].vm = vm_at;
+		row[i].vcpu = vcpu_at;
+	}
+	qsort(row, n, sizeof(*row), by_samples);
+	out->rows = n;
+	c->nsymbols += n;
+}
+
+static void put_vm_rows(struct commit *c, const struct inv_vm *vm, uint32_t at)
+{
+	const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+	uint32_t k = c->vms[at].vcpu_first;
+
+	put_rows(c, s ? &s->sym : NULL, vm, (int32_t)at, -1, &c->vms[at].sym);
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+		if (!commit_vcpu_shown(vm, vm->vcpu[i]))
+			continue;
+		put_rows(c, v ? &v->sym : NULL, vm, (int32_t)at, (int32_t)k, &c->vcpus[k].sym);
+		k++;
+	}
+}
+
+static void put_sampling(struct commit *c)
+{
+	const struct model_sampling *x = &c->m->sampling;
+	struct snap_sampling *out = &c->s->sampling;
+	uint64_t busy = sym_set_now(&x->host);
+
+	out->open = x->state.open;
+	out->event = snapshot_str(c->s, x->event);
+	out->why = snapshot_str(c->s, x->why);
+	out->hz = x->state.hz;
+	out->wanted_hz = x->state.wanted_hz;
+	out->lost = x->lost;
+	out->throttled = x->throttled;
+	out->idle = x->state.open ? share(x->idle, busy + x->idle) : value_na(WHY_NOT_OPEN);
+}
+
+void model_symbol_rows(struct commit *c)
+{
+	struct model *m = c->m;
+	uint32_t at = 0;
+
+	put_sampling(c);
+	put_samples(c, &m->sampling.host, &c->s->host.sym);
+	c->symbol_room = count_rows(m);
+	c->symbol_rows = snapshot_alloc(c->s, c->symbol_room, sizeof(*c->symbol_rows));
+	if (!c->symbol_rows)
+		c->symbol_room = 0; /* the rows are missing, all other figures are there */
+	put_rows(c, &m->sampling.host, NULL, -1, -1, &c->s->host.sym);
+	for (struct inv_vm *vm = inventory_first(m->inv); (vm = commit_next_vm(c, vm, at));
+	     vm = vm->next, at++)
+		if (rows_wanted(m, vm))
+			put_vm_rows(c, vm, at);
+	c->s->symbols = c->symbol_rows;
+	c->s->nsymbols = c->nsymbols;
+}
+
+/* ---- the next interval ---- */
+
+/* Calls f for the set of the host and of each VM and vCPU. */
+static void each_set(struct model *m,
+		     void (*f)(const struct model *m, struct sym_set *s, unsigned limit))
+{
+	f(m, &m->sampling.host, vm_limit(m));
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
+		struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+
+		if (s)
+			f(m, &s->sym, vm_limit(m));
+		for (size_t i = 0; i < vm->nvcpu; i++) {
+			struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+
+			if (v)
+				f(m, &v->sym, vcpu_limit(m, vm->vcpu[i]));
+		}
+	}
+}
+
+static void next_set(const struct model *m, struct sym_set *s, unsigned limit)
+{
+	(void)m;
+	if (s->n || s->other_now)
+		sym_set_next(s, limit);
+}
+
+static void reset_set(const struct model *m, struct sym_set *s, unsigned limit)
+{
+	(void)m;
+	(void)limit;
+	sym_set_reset(s);
+}
+
+void model_symbols_next(struct model *m)
+{
+	each_set(m, next_set);
+	m->sampling.idle = m->sampling.lost = m->sampling.throttled = 0;
+}
+
+void model_symbols_reset(struct model *m)
+{
+	each_set(m, reset_set);
+}
+
+void model_symbols_free(struct model *m)
+{
+	sym_set_free(&m->sampling.host);
+}

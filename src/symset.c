@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A bounded table of samples by key (symset.h). */
+#include "symset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 8
+#define SCORE_ONE 16 /* of a sample; halved each interval */
+#define SCORE_MAX (UINT32_MAX / 4)
+
+static struct sym_cell *grow(struct sym_set *s, unsigned limit)
+{
+	unsigned room = s->room ? s->room * 2 : FIRST_ROOM;
+	struct sym_cell *cell;
+
+	if (s->n < s->room && s->n < limit)
+		return &s->cell[s->n++];
+	if (s->n >= limit)
+		return NULL;
+	room = room < limit ? room : limit;
+	cell = reallocarray(s->cell, room, sizeof(*cell));
+	if (!cell)
+		return NULL;
+	s->cell = cell;
+	s->room = room;
+	return &s->cell[s->n++];
+}
+
+/* A key that is looked up often moves to the front, a place at a time. */
+static struct sym_cell *find(struct sym_set *s, const struct symbol_key *k)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct sym_cell c = s->cell[i];
+
+		if (!symbol_key_equal(&c.key, k))
+			continue;
+		if (!i || s->cell[i - 1].now > c.now)
+			return &s->cell[i];
+		s->cell[i] = s->cell[i - 1];
+		s->cell[i - 1] = c;
+		return &s->cell[i - 1];
+	}
+	return NULL;
+}
+
+void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned limit)
+{
+	struct sym_cell *c = find(s, k);
+
+	s->now[k->domain]++;
+	if (!c) {
+		c = grow(s, limit);
+		if (!c) {
+			s->other_now++;
+			return;
+		}
+		*c = (struct sym_cell){.key = *k};
+	}
+	c->now++;
+	c->guessed |= guessed;
+}
+
+uint64_t sym_set_now(const struct sym_set *s)
+{
+	uint64_t n = 0;
+
+	for (int d = 0; d < DOMAIN_NR; d++)
+		n += s->now[d];
+	return n;
+}
+
+uint64_t sym_set_total(const struct sym_set *s)
+{
+	uint64_t n = sym_set_now(s);
+
+	for (int d = 0; d < DOMAIN_NR; d++)
+		n += s->total[d];
+	return n;
+}
+
+const struct sym_cell *sym_set_top(const struct sym_set *s)
+{
+	const struct sym_cell *top = NULL;
+
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->cell[i].now && (!top || s->cell[i].now > top->now))
+			top = &s->cell[i];
+	return top && top->now < s->other_now ? NULL : top;
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct sym_cell *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
+	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
+}
+
+/* Half of the room is for keys that are not known yet. */
+static void make_room(struct sym_set *s, unsigned limit)
+{
+	unsigned keep = limit / 2;
+
+	if (s->n <= keep)
+		return;
+	qsort(s->cell, s->n, sizeof(s->cell[0]), by_score);
+	for (unsigned i = keep; i < s->n; i++)
+		s->other_total += s->cell[i].total;
+	s->n = keep;
+}
+
+void sym_set_next(struct sym_set *s, unsigned limit)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct sym_cell *c = &s->cell[i];
+		uint32_t more = c->now < SCORE_MAX / SCORE_ONE ? c->now * SCORE_ONE : SCORE_MAX;
+
+		c->score = c->score / 2 + more;
+		c->total += c->now;
+		c->now = 0;
+	}
+	for (int d = 0; d < DOMAIN_NR; d++) {
+		s->total[d] += s->now[d];
+		s->now[d] = 0;
+	}
+	s->other_total += s->other_now;
+	s->other_now = 0;
+	make_room(s, limit);
+}
+
+void sym_set_reset(struct sym_set *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		s->cell[i].total = 0;
+	memset(s->total, 0, sizeof(s->total));
+	s->other_total = 0;
+}
+
+void sym_set_free(struct sym_set *s)
+{
+	free(s->cell);
+	*s = (struct sym_set){0};
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Samples by symbol: bounded tables, sums, rows, names, WHY. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "model_fixture.h"
+#include "symset.h"
+
+static void near(double a, double b)
+{
+	if (fabs(a - b) > 0.01)
+		fail_msg("%g is not %g", a, b);
+}
+
+/* ---- the table ---- */
+
+static struct symbol_key key(uint64_t value)
+{
+	return (struct symbol_key){.value = value, .table = 1, .domain = DOMAIN_GUEST_KERNEL};
+}
+
+static void add(struct sym_set *s, uint64_t value, unsigned n, unsigned limit)
+{
+	struct symbol_key k = key(value);
+
+	for (unsigned i = 0; i < n; i++)
+		sym_set_add(s, &k, false, limit);
+}
+
+static const struct sym_cell *cell(const struct sym_set *s, uint64_t value)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->cell[i].key.value == value)
+			return &s->cell[i];
+	return NULL;
+}
+
+static void no_sample_is_lost_in_the_table(void **state)
+{
+	struct sym_set s = {0};
+	uint64_t rows = 0;
+
+	(void)state;
+	for (uint64_t v = 0; v < 1000; v++)
+		add(&s, v, 1 + (v == 3) * 500, 64);
+	assert_int_equal(s.n, 64);
+	for (unsigned i = 0; i < s.n; i++)
+		rows += s.cell[i].now;
+	assert_int_equal(rows + s.other_now, 1500);
+	assert_int_equal(sym_set_now(&s), 1500);
+	assert_int_equal(sym_set_top(&s), NULL); /* most of it has no row */
+	sym_set_next(&s, 64);
+	assert_int_equal(s.n, 32);
+	assert_int_equal(cell(&s, 3)->total, 501);
+	rows = 0;
+	for (unsigned i = 0; i < s.n; i++)
+		rows += s.cell[i].total;
+	assert_int_equal(rows + s.other_total, 1500);
+	assert_int_equal(sym_set_total(&s), 1500);
+	sym_set_free(&s);
+}
+
+/* What becomes hot gets its row though the table was full of others before. */
+static void what_becomes_hot_gets_its_row(void **state)
+{
+	struct sym_set s = {0};
+
+	(void)state;
+	for (uint64_t v = 0; v < 100; v++)
+		add(&s, v, 3, 8);
+	add(&s, 777, 400, 8);
+	assert_null(cell(&s, 777)); /* it came when all was full */
+	sym_set_next(&s, 8);
+	add(&s, 777, 400, 8);
+	for (uint64_t v = 0; v < 100; v++)
+		add(&s, v, 1, 8);
+	assert_int_equal(cell(&s, 777)->now, 400);
+	assert_int_equal(sym_set_top(&s)->key.value, 777);
+	/* And keeps it while it is. */
+	for (int i = 0; i < 20; i++) {
+		sym_set_next(&s, 8);
+		for (uint64_t v = 0; v < 100; v++)
+			add(&s, 1000 * (uint64_t)i + v, 1, 8);
+		add(&s, 777, 50, 8);
+		assert_int_equal(cell(&s, 777)->now, 50);
+	}
+	sym_set_reset(&s);
+	assert_int_equal(cell(&s, 777)->total, 0);
+	assert_int_equal(sym_set_total(&s), 150);
+	sym_set_free(&s);
+}
+
+/* ---- the model ---- */
+
+static bool made_name(void *ctx, const struct symbol_key *k, const char **name, const char **module)
+{
+	static char text[32];
+
+	(void)ctx;
+	if (k->table != 1)
+		return false;
+	snprintf(text, sizeof(text), "fn%llu", (unsigned long long)k->value);
+	*name = text;
+	*module = k->value == 2 ? "virtio_ring" : "";
+	return true;
+}
+
+static const char *made_reason(void *ctx, const struct inv_vm *vm, const struct symbol_key *k)
+{
+	(void)ctx;
+	(void)vm;
+	return k->reason == SYM_USER ? "its programs are not known" : "no symbols of this guest";
+}
+
+static bool made_guest(void *ctx, const struct inv_vm *vm, const char **why, const char **mend)
+{
+	(void)ctx;
+	*why = "none found";
+	*mend = "kvmtop guest-symbols db01 -- ssh root@db01";
+	return !strcmp(vm->name, "db01");
+}
+
+static const struct symbol_namer namer = {
+	.name = made_name, .reason = made_reason, .guest = made_guest};
+
+static void open_sampling(struct fixture *f)
+{
+	struct sampling_state s = {
+		.open = true, .event = "cpu-clock", .hz = 997, .wanted_hz = 997, .why = ""};
+
+	model_set_namer(f->m, &namer);
+	f->sink->sampling(f->sink->ctx, &s);
+}
+
+static void hits(struct fixture *f, pid_t tid, struct symbol_key k, unsigned n)
+{
+	struct symbol_hit h = {.thread = inventory_thread(f->inv, tid), .key = k};
+
+	for (unsigned i = 0; i < n; i++)
+		model_hits(f->m, &h, 1);
+}
+
+static struct symbol_key page(uint64_t addr, enum ip_domain d, enum no_symbol why)
+{
+	return (struct symbol_key){
+		.value = addr >> 12, .domain = (uint8_t)d, .reason = (uint8_t)why};
+}
+
+static const struct snap_symbol *row(const struct snapshot *s, const struct snap_samples *sym,
+				     const char *name)
+{
+	for (uint32_t i = sym->first; i < sym->first + sym->rows; i++)
+		if (!strcmp(s->symbols[i].name, name))
+			return &s->symbols[i];
+	return NULL;
+}
+
+static void samples_belong_to_the_vm_of_their_thread(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	const struct demand all = {.samples = true, .samples_all = true};
+	struct symbol_hit idle = {.idle = true};
+	const struct snap_vm *web, *db;
+	const struct snap_symbol *r;
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 2);
+	fixture_vm(&f, "db01", 200, 1);
+	open_sampling(&f);
+	model_demand(f.m, &all);
+	commit_drop(&f, SEC);
+	hits(&f, 101, key(1), 60);
+	hits(&f, 102, key(1), 20);
+	hits(&f, 102, key(2), 10);
+	hits(&f, 100, (struct symbol_key){.value = 9, .table = 1, .domain = DOMAIN_HOST_USER}, 10);
+	hits(&f, 201, page(0xffffffff81234567, DOMAIN_GUEST_KERNEL, SYM_NO_SOURCE), 30);
+	hits(&f, 201, page(0x401abc, DOMAIN_GUEST_USER, SYM_USER), 10);
+	hits(&f, 999, (struct symbol_key){.value = 5, .table = 1}, 60); /* of no VM */
+	for (int i = 0; i < 50; i++)
+		model_hits(f.m, &idle, 1);
+	s = commit(&f, 2 * SEC);
+	web = find_vm(s, "web01");
+	db = find_vm(s, "db01");
+
+	near(web->sym.n.v, 100);
+	near(web->sym.domain[DOMAIN_GUEST_KERNEL].v, 90);
+	near(web->sym.domain[DOMAIN_HOST_USER].v, 10);
+	assert_string_equal(web->sym.hot, "k:fn1");
+	near(web->sym.hot_pct.v, 80);
+	assert_true(web->sym.hot_named);
+	r = row(s, &web->sym, "fn2");
+	near((double)r->samples, 10);
+	near(r->pct.v, 10);
+	assert_string_equal(r->module, "virtio_ring");
+	assert_string_equal(web->sym_why, "");
+	/* vCPUs have their own; the VMM's thread is none. */
+	near(s->vcpus[web->vcpu_first].sym.n.v, 60);
+	near(s->vcpus[web->vcpu_first + 1].sym.n.v, 30);
+	assert_int_equal(s->vcpus[web->vcpu_first + 1].sym.rows, 2);
+	/* Largest first. */
+	assert_string_equal(s->symbols[web->sym.first].name, "fn1");
+
+	near(db->sym.n.v, 40);
+	assert_string_equal(db->sym.hot, "k:[guest 0xffffffff81234000]");
+	assert_false(db->sym.hot_named);
+	r = row(s, &db->sym, "[guest 0x401000]");
+	assert_string_equal(r->reason, "its programs are not known");
+	assert_string_equal(db->sym_why, "none found");
+	assert_non_null(strstr(db->sym_mend, "kvmtop guest-symbols"));
+
+	/* The host: all but idle CPUs; pages of guests have nothing in common. */
+	near(s->host.sym.n.v, 200);
+	near(s->sampling.idle.v, 20);
+	near(s->host.sym.domain[DOMAIN_HOST_KERNEL].v, 30);
+	assert_non_null(row(s, &s->host.sym, "fn5"));
+	assert_non_null(row(s, &s->host.sym, "[guest]"));
+	assert_string_equal(s->sampling.event, "cpu-clock");
+	snapshot_unref(s);
+
+	/* The next interval begins at nothing; totals go on. */
+	hits(&f, 101, key(1), 5);
+	s = commit(&f, 3 * SEC);
+	web = find_vm(s, "web01");
+	near(web->sym.n.v, 5);
+	near(web->sym.n_total.v, 105);
+	r = row(s, &web->sym, "fn1");
+	assert_int_equal(r->samples, 5);
+	assert_int_equal(r->samples_total, 85);
+	snapshot_unref(s);
+	model_reset(f.m);
+	s = commit(&f, 4 * SEC);
+	assert_false(value_has(find_vm(s, "web01")->sym.n_total));
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void rows_are_made_for_what_is_looked_at(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	struct snapshot *s;
+
+	(void)state;
+	open_sampling(&f);
+	commit_drop(&f, SEC);
+	hits(&f, 101, key(1), 9);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(find_vm(s, "web01")->sym.rows, 0);
+	assert_string_equal(find_vm(s, "web01")->sym.hot, "k:fn1");
+	snapshot_unref(s);
+	model_demand(f.m, &(struct demand){.samples = true, .vm = vm->id});
+	hits(&f, 101, key(1), 9);
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(find_vm(s, "web01")->sym.rows, 1);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void a_hot_symbol_is_why(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	open_sampling(&f);
+	commit_drop(&f, SEC);
+	hits(&f, 101, key(1), 40);
+	hits(&f, 101, page(0x1000, DOMAIN_GUEST_USER, SYM_USER), 60);
+	s = commit(&f, 2 * SEC);
+	/* Most is an address that says nothing. */
+	assert_string_equal(find_vm(s, "web01")->why_text, "");
+	snapshot_unref(s);
+	hits(&f, 101, key(1), 60);
+	hits(&f, 101, key(2), 40);
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(find_vm(s, "web01")->why, WHY_ROW_SYMBOL);
+	assert_string_equal(find_vm(s, "web01")->why_text, "k:fn1 60%");
+	snapshot_unref(s);
+	hits(&f, 101, key(1), 10); /* too few to speak of */
+	s = commit(&f, 4 * SEC);
+	assert_int_equal(find_vm(s, "web01")->why, WHY_ROW_NONE);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void nothing_sampled_is_not_nothing(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	commit_drop(&f, SEC);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(s->vms[0].sym.n.state, VALUE_NA);
+	assert_int_equal(s->vms[0].sym.hot_pct.state, VALUE_NA);
+	assert_int_equal(s->sampling.idle.state, VALUE_NA);
+	assert_false(s->sampling.open);
+	snapshot_unref(s);
+	open_sampling(&f);
+	s = commit(&f, 3 * SEC);
+	near(s->vms[0].sym.n.v, 0); /* it did not run */
+	assert_int_equal(s->vms[0].sym.domain[0].state, VALUE_PENDING);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+/* A thread that runs several vCPUs does not say for which. */
+static void a_shared_thread_is_of_the_vm_only(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	struct inv_vcpu *second = inventory_add_vcpu(f.inv, vm, 1);
+	struct snapshot *s;
+
+	(void)state;
+	inventory_set_thread(f.inv, second, inventory_thread(f.inv, 101));
+	open_sampling(&f);
+	commit_drop(&f, SEC);
+	hits(&f, 101, key(1), 9);
+	s = commit(&f, 2 * SEC);
+	near(s->vms[0].sym.n.v, 9);
+	near(s->vcpus[0].sym.n.v, 0);
+	near(s->vcpus[1].sym.n.v, 0);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_sample_is_lost_in_the_table),
+		cmocka_unit_test(what_becomes_hot_gets_its_row),
+		cmocka_unit_test(samples_belong_to_the_vm_of_their_thread),
+		cmocka_unit_test(rows_are_made_for_what_is_looked_at),
+		cmocka_unit_test(a_hot_symbol_is_why),
+		cmocka_unit_test(nothing_sampled_is_not_nothing),
+		cmocka_unit_test(a_shared_thread_is_of_the_vm_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

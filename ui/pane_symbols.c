@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pane 4: where the time goes, by samples: symbols of guest and host side by side, what has no
+ * name by page with the reason, and the vCPUs that an opened symbol runs on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field.h"
+#include "pane.h"
+#include "text.h"
+
+#define BAR_FROM 96 /* columns that a window needs before bars are drawn */
+#define BAR_W 20
+#define DETAIL_H 6 /* lines of an opened symbol */
+#define MAX_VCPUS 512
+
+static const struct column cols[] = {
+	{.field = "pct", .width = 6},
+	{.field = "symbol", .width = 24, .gap = 1, .grow = true},
+	{.field = "module", .width = 12, .wide_from = 100, .wide = 18, .gap = 1, .drop = 2},
+	{.field = "domain", .width = 12, .gap = 1, .drop = 3},
+	{.field = "samples", .width = 7, .gap = 1, .drop = 1},
+};
+
+static const struct table_def def = {
+	.id = "symbols",
+	.title = "Symbols",
+	.table = TABLE_SYMBOL,
+	.cols = cols,
+	.ncols = sizeof(cols) / sizeof(cols[0]),
+	.sort = {"samples", "symbol"},
+};
+
+static const struct snap_samples *selected(const struct pane_ctx *c)
+{
+	if (c->vcpu)
+		return &c->vcpu->sym;
+	return c->vm ? &c->vm->sym : &c->snap->host.sym;
+}
+
+/* H and G are sides, K and U are levels: a domain is shown where both of its own are on. */
+static bool domain_on(const struct view *v, uint8_t domain)
+{
+	unsigned side = DOMAIN_IS_GUEST(domain) ? VIEW_GUEST : VIEW_HOST;
+	bool kernel = domain == DOMAIN_HOST_KERNEL || domain == DOMAIN_GUEST_KERNEL;
+
+	return !(v->domains_off & (side | (kernel ? VIEW_KERNEL : VIEW_USER)));
+}
+
+/* The same number in every snapshot for the same symbol: FNV-1a. */
+static uint64_t row_id(const struct snap_symbol *x)
+{
+	uint64_t part[] = {x->key.value, x->key.table, x->key.domain, x->key.reason, x->other};
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		h = (h ^ part[i]) * 0x100000001b3u;
+	return h ? h : 1;
+}
+
+static void rows(const struct pane_ctx *c, struct row_list *out)
+{
+	const struct snap_samples *s = selected(c);
+
+	for (uint32_t i = 0; i < s->rows; i++) {
+		const struct snap_symbol *x = &c->snap->symbols[s->first + i];
+
+		if (!(c->view->totals ? x->samples_total : x->samples))
+			continue;
+		if (!x->other && !domain_on(c->view, x->key.domain))
+			continue;
+		if (row_list_add(out, x, row_id(x)) < 0)
+			return;
+	}
+}
+
+/* ---- the line of the four domains ---- */
+
+static void draw_domains(const struct pane_ctx *c, const struct area *a)
+{
+	static const char *const label[DOMAIN_NR] = {"host kernel", "user", "guest kernel", "user"};
+	static const enum role role[DOMAIN_NR] = {ROLE_SYS, ROLE_USR, ROLE_GUEST, ROLE_USR};
+	const struct snap_samples *s = selected(c);
+	char buf[16];
+	int x = 0;
+
+	for (int d = 0; d < DOMAIN_NR; d++) {
+		bool on = domain_on(c->view, (uint8_t)d);
+
+		x = area_textf(a, 0, x + (d == DOMAIN_GUEST_KERNEL ? 3 : 1), ROLE_DIM, "%s",
+			       label[d]);
+		fmt_pct(buf, sizeof(buf), s->domain[d], 5);
+		x = area_textf(a, 0, x + 1, on ? role[d] : ROLE_DIM, on ? "%s" : "(%s)", buf);
+	}
+	fmt_count(buf, sizeof(buf), s->n, 6);
+	x = area_textf(a, 0, x + 3, ROLE_DIM, "samples %s", buf);
+	if (c->snap->sampling.lost)
+		area_textf(a, 0, x + 2, ROLE_WARN, "lost %llu",
+			   (unsigned long long)c->snap->sampling.lost);
+	else if (!c->vm && value_has(c->snap->sampling.idle)) {
+		fmt_pct(buf, sizeof(buf), c->snap->sampling.idle, 5);
+		area_textf(a, 0, x + 2, ROLE_DIM, "idle CPUs %s", buf);
+	}
+}
+
+/* ---- bars beside the table ---- */
+
+static enum role bar_role(uint8_t domain)
+{
+	if (domain == DOMAIN_HOST_KERNEL)
+		return ROLE_SYS;
+	return domain == DOMAIN_GUEST_KERNEL ? ROLE_GUEST : ROLE_USR;
+}
+
+static void draw_bar(const struct area *a, int y, int w, enum role role, double share)
+{
+	int n = (int)(share * w + 0.5);
+
+	area_fill(a, y, 0, n < w ? n : w, role, area_glyph(a, 0x2588, '#'));
+}
+
+static double share_of(const struct pane_ctx *c, const struct snap_symbol *x)
+{
+	struct value v = c->view->totals ? x->pct_total : x->pct;
+
+	return value_has(v) ? v.v / 100 : 0;
+}
+
+static void draw_bars(const struct pane_ctx *c, const struct area *a)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < c->rows->n; i++) {
+		double s = share_of(c, c->rows->row[i].row);
+
+		most = s > most ? s : most;
+	}
+	for (int y = 1; y < a->h && most > 0; y++) {
+		size_t at = (size_t)(c->table.state->top + y - 1);
+		const struct snap_symbol *x;
+
+		if (at >= c->rows->n)
+			return;
+		x = c->rows->row[at].row;
+		draw_bar(a, y, a->w, x->other ? ROLE_DIM : bar_role(x->key.domain),
+			 share_of(c, x) / most);
+	}
+}
+
+/* ---- the opened symbol: which vCPUs it runs on ---- */
+
+struct on_vcpu {
+	int vcpu;
+	uint64_t samples;
+};
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct on_vcpu *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	return x->vcpu < y->vcpu ? -1 : x->vcpu > y->vcpu;
+}
+
+static size_t collect_vcpus(const struct pane_ctx *c, uint64_t id, struct on_vcpu *out)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n && n < MAX_VCPUS; i++) {
+		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
+
+		for (uint32_t k = 0; k < v->sym.rows; k++) {
+			const struct snap_symbol *x = &c->snap->symbols[v->sym.first + k];
+			uint64_t s = c->view->totals ? x->samples_total : x->samples;
+
+			if (s && row_id(x) == id)
+				out[n++] = (struct on_vcpu){v->index, s};
+		}
+	}
+	qsort(out, n, sizeof(*out), by_samples);
+	return n;
+}
+
+static const struct snap_symbol *row_of(const struct pane_ctx *c, uint64_t id)
+{
+	for (size_t i = 0; i < c->rows->n; i++)
+		if (c->rows->row[i].id == id)
+			return c->rows->row[i].row;
+	return NULL;
+}
+
+static void draw_detail(const struct pane_ctx *c, const struct area *a)
+{
+	const struct snap_symbol *x = row_of(c, c->view->detail);
+	struct on_vcpu on[MAX_VCPUS];
+	size_t n = collect_vcpus(c, c->view->detail, on);
+	uint64_t all = x ? (c->view->totals ? x->samples_total : x->samples) : 0;
+	char name[256];
+
+	text_escape(name, sizeof(name), x ? x->name : "");
+	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
+	area_textf(a, 0, 1, ROLE_STRONG, x ? " %s on vCPU " : " not in this interval ", name);
+	if (x && !n)
+		area_text(a, 1, 1, ROLE_DIM,
+			  c->vm ? "no vCPU has it among its own most frequent" : "select a VM");
+	for (size_t i = 0; i < n && (int)i + 1 < a->h; i++) {
+		struct area bar = area_sub(a, (int)i + 1, 18, 1, a->w - 19);
+		double share = all ? (double)on[i].samples / (double)all : 0;
+
+		area_textf(a, (int)i + 1, 1, ROLE_TEXT, "vCPU %-4d %5.1f%%", on[i].vcpu,
+			   100 * share);
+		draw_bar(&bar, 0, bar.w, bar_role(x ? x->key.domain : 0), share);
+	}
+}
+
+static bool open_row(const struct pane_ctx *c, struct view *view)
+{
+	const struct snap_symbol *x = pane_selected(c);
+
+	if (!x || x->other)
+		return false;
+	view->detail = view->detail == row_id(x) ? 0 : row_id(x);
+	return true;
+}
+
+/* ---- the whole ---- */
+
+/* Why the selected row, or the guest as a whole, has no names; each reason stands here once. */
+static bool reason_text(const struct pane_ctx *c, char *out, size_t size)
+{
+	const struct snap_symbol *x = pane_selected(c);
+	char raw[480] = "";
+
+	if (x && x->reason && x->reason[0])
+		snprintf(raw, sizeof(raw), "%s: %s", x->name, x->reason);
+	if (c->vm && c->vm->sym_why && c->vm->sym_why[0] &&
+	    (!x || !x->reason[0] || (x->key.domain == DOMAIN_GUEST_KERNEL && !x->other)))
+		snprintf(raw, sizeof(raw), "guest symbols: %s%s%s", c->vm->sym_why,
+			 c->vm->sym_mend[0] ? ": " : "", c->vm->sym_mend);
+	text_escape(out, size, raw);
+	return raw[0] != '\0';
+}
+
+static void draw(const struct pane_ctx *c, const struct area *a)
+{
+	int detail = c->view->detail && a->h > DETAIL_H + 4 ? DETAIL_H : 0;
+	int w = a->w >= BAR_FROM ? a->w - BAR_W - 2 : a->w, h = a->h - 1 - detail;
+	char why[512];
+	struct area part;
+
+	draw_domains(c, a);
+	if (h > 3 && reason_text(c, why, sizeof(why))) {
+		h--;
+		part = area_sub(a, 1 + h, 0, 1, a->w);
+		area_text(&part, 0, 1, ROLE_NOTICE, why);
+		if ((int)utf8_width(why) + 1 > a->w)
+			area_put(&part, 0, a->w - 1, ROLE_FRAME, '~');
+	}
+	part = area_sub(a, 1, 0, h, w);
+	pane_draw_table(c, &part);
+	if (w < a->w) {
+		part = area_sub(a, 1, w + 1, h, BAR_W);
+		draw_bars(c, &part);
+	}
+	if (detail) {
+		part = area_sub(a, a->h - detail, 0, detail, a->w);
+		draw_detail(c, &part);
+	}
+}
+
+static void subtitle(const struct pane_ctx *c, char *out, size_t size)
+{
+	const struct snap_sampling *s = &c->snap->sampling;
+	char off[16] = "";
+
+	if (c->view->domains_off)
+		snprintf(off, sizeof(off), ", not %s%s%s%s",
+			 c->view->domains_off & VIEW_HOST ? "H" : "",
+			 c->view->domains_off & VIEW_GUEST ? "G" : "",
+			 c->view->domains_off & VIEW_KERNEL ? "K" : "",
+			 c->view->domains_off & VIEW_USER ? "U" : "");
+	if (s->open)
+		snprintf(out, size, "%s %u Hz%s%s", s->event, s->hz,
+			 s->hz < s->wanted_hz ? " (lowered)" : "", off);
+}
+
+static bool missing(const struct pane_ctx *c, char *out, size_t size)
+{
+	if (c->snap->sampling.open || value_has(selected(c)->n_total))
+		return false;
+	if (!pane_source_missing(c->snap, "guest_sampling", out, size))
+		snprintf(out, size,
+			 "sampling begins: the first figures come with the next interval");
+	return true;
+}
+
+static void demand(const struct view *v, struct demand *d)
+{
+	(void)v;
+	d->samples = true;
+}
+
+const struct pane pane_symbols = {
+	.key = '4',
+	.id = "symbols",
+	.title = "Symbols",
+	.help = "hot symbols of guest and host by samples (H G K U: domains); Enter: which vCPUs",
+	.table = &def,
+	.rows = rows,
+	.open = open_row,
+	.draw = draw,
+	.subtitle = subtitle,
+	.demand = demand,
+	.missing = missing,
+};
