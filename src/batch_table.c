@@ -31,7 +31,7 @@ const struct batch_table batch_tables[] = {
 	{"exit", "exits of each VM, and of all VMs together (level host): a row a kind and reason", TABLE_EXIT, TABLE_EXIT, false, false,
 	 "vm,kind,key," EXIT_TEXT},
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},
-	{"symbol", "hot symbols of the host and of VMs", TABLE_SYMBOL, TABLE_SYMBOL, false, false,
+	{"symbol", "hot symbols of VMs, of all VMs together, and of what is no VM", TABLE_SYMBOL, TABLE_SYMBOL, false, false,
 	 "vm,domain,symbol,module,samples,pct"},
 	{"vcpu-symbol", "hot symbols of vCPUs", TABLE_SYMBOL, TABLE_SYMBOL, false, true,
 	 "vm,vcpu,domain,symbol,module,samples,pct"},
@@ -389,7 +389,8 @@ struct cell batch_cell(const struct snapshot *s, const struct batch_row *r,
 
 const char *batch_level(const struct batch_row *r)
 {
-	if (r->other)
+	if (r->other ||
+	    (r->table == TABLE_SYMBOL && ((const struct snap_symbol *)r->row)->vm == SNAP_OTHER))
 		return "other";
 	if (r->vcpu)
 		return "vcpu";

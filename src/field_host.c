@@ -38,6 +38,7 @@ GET_VALUE(host_hk, H, sym.domain[DOMAIN_HOST_KERNEL])
 GET_VALUE(host_hu, H, sym.domain[DOMAIN_HOST_USER])
 GET_VALUE(host_gk, H, sym.domain[DOMAIN_GUEST_KERNEL])
 GET_VALUE(host_gu, H, sym.domain[DOMAIN_GUEST_USER])
+GET_VALUE(host_other_samples, H, other_sym.n)
 GET_TEXT(host_hot, H, sym.hot)
 GET_VALUE(host_hot_pct, H, sym.hot_pct)
 /* clang-format on */
@@ -110,14 +111,15 @@ static const struct field host_fields[] = {
 	 host_lost_total},
 	{"late", "LATE", "events that came after their interval was closed", UNIT_COUNT, 6, 0, 0, 0, host_late},
 	{"unmatched", "UNMATCHED", "ends of which no begin was seen", UNIT_COUNT, 9, 0, 0, 0, host_unmatched},
-	{"samples", "SAMPLES", "samples of where the CPUs were; idle ones left out", UNIT_COUNT, 7, 0, 0, 0, host_samples},
+	{"samples", "SAMPLES", "samples of where the threads of VMs were", UNIT_COUNT, 7, 0, 0, 0, host_samples},
 	{"host_kernel_pct", "%HOSTK", "share of the samples in the host's kernel", UNIT_PCT, 6, 0, 0, 0, host_hk},
-	{"host_user_pct", "%HOSTU", "share of the samples in the host's user space", UNIT_PCT, 6, 0, 0, 0, host_hu},
+	{"host_user_pct", "%HOSTU", "share of the samples in the VMMs' user space", UNIT_PCT, 6, 0, 0, 0, host_hu},
 	{"guest_kernel_pct", "%GUESTK", "share of the samples in guests' kernels", UNIT_PCT, 7, 0, 0, 0, host_gk},
 	{"guest_user_pct", "%GUESTU", "share of the samples in guests' user space", UNIT_PCT, 7, 0, 0, 0, host_gu},
-	{"hot_symbol", "HOT SYMBOL", "the symbol with most samples: k: guest kernel, h: host kernel, u: guest user, v: host user space",
+	{"hot_symbol", "HOT SYMBOL", "the symbol with most samples: k: guest kernel, h: host kernel, u: guest user, v: a VMM's user space",
 	 UNIT_TEXT, 18, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, host_hot},
 	{"hot_symbol_pct", "%HOT", "its share of all samples", UNIT_PCT, 5, 0, 0, 0, host_hot_pct},
+	{"other_samples", "OTHERSMP", "samples of what is no VM, idle CPUs left out", UNIT_COUNT, 8, 0, 0, 0, host_other_samples},
 	{"sampling", "SAMPLING", "the event that takes the samples: cpu-clock, cycles; empty: none", UNIT_TEXT, 9, FIELD_SORT_UP, 0,
 	 0, host_sampling},
 	{"sampling_hz", "HZ", "samples that are taken a second on each CPU", UNIT_COUNT, 5, 0, 0, 0, host_sampling_hz},

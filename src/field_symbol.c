@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Fields of symbols: one row a symbol (or page without a name) of the host, a VM or a vCPU. */
+/* Fields of symbols: one row a symbol, or page without a name. */
 #include "field_tables.h"
 
 #define S struct snap_symbol
@@ -18,8 +18,10 @@ const char *field_domain_name(enum ip_domain d)
 
 static struct cell symbol_vm(const struct snapshot *s, const void *row, bool total)
 {
+	int32_t vm = ((const S *)row)->vm;
+
 	(void)total;
-	return (struct cell){.text = field_vm_name(s, ((const S *)row)->vm)};
+	return (struct cell){.text = vm == SNAP_OTHER ? "(other)" : field_vm_name(s, vm)};
 }
 
 static struct cell symbol_vcpu(const struct snapshot *s, const void *row, bool total)
@@ -65,7 +67,7 @@ GET_TEXT(symbol_reason, S, reason)
 
 /* clang-format off */
 static const struct field symbol_fields[] = {
-	{"vm", "VM", "name of the VM, empty for the host", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, symbol_vm},
+	{"vm", "VM", "name of the VM; empty: all VMs together; (other): what is no VM", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, symbol_vm},
 	{"vcpu", "vCPU", "the VMM's number of the vCPU; empty for the whole VM", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0,
 	 symbol_vcpu},
 	{"domain", "DOMAIN", "host-kernel, host-user (the VMM), guest-kernel or guest-user", UNIT_TEXT, 13, FIELD_SORT_UP, 0, 0,
@@ -76,7 +78,7 @@ static const struct field symbol_fields[] = {
 	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, symbol_module},
 	{"samples", "SAMPLES", "how often it was running when a sample was taken", UNIT_COUNT, 7, FIELD_TOTAL, 0, 0,
 	 symbol_samples},
-	{"pct", "SHARE", "its share of all samples of the VM, the vCPU or the host, idle CPUs left out", UNIT_PCT, 6, FIELD_TOTAL, 0, 0,
+	{"pct", "SHARE", "its share of all samples of the VM, of the vCPU, of all VMs or of what is no VM (idle CPUs left out)", UNIT_PCT, 6, FIELD_TOTAL, 0, 0,
 	 symbol_pct},
 	{"domain_guessed", "GUESSED", "guessed: whether it was guest kernel or user is the host kernel's word only, which may be wrong",
 	 UNIT_TEXT, 7, FIELD_SORT_UP, 0, 0, symbol_domain_guessed},

@@ -518,8 +518,10 @@ static void write_record(struct format_state *f, struct out *o, const struct sna
 	set_fields(f, host, TABLE_HOST, s, &s->host, "|node|kernel|");
 	if (f->vm_exits && !filter_has_vms(f->job->query.filter))
 		set(f, host, "exits", exit_array(f, s, &s->host.ex));
-	if (f->symbols && !filter_has_vms(f->job->query.filter))
+	if (f->symbols && !filter_has_vms(f->job->query.filter)) {
 		set(f, host, "symbols", symbol_array(f, s, &s->host.sym));
+		set(f, host, "other_symbols", symbol_array(f, s, &s->host.other_sym));
+	}
 	member(f, o, "host", host);
 	write_vms(f, o, s);
 	if (f->cpus)

@@ -62,7 +62,7 @@ struct model_kind {
 struct model_sampling {
 	struct sampling_state state; /* .event and .why point to texts that live as long */
 	char event[24], why[80];
-	struct sym_set host;
+	struct sym_set all, rest; /* of all VMs together; of what is no VM */
 	uint64_t idle; /* samples of idle CPUs in the interval */
 	uint64_t lost, throttled;
 	const struct symbol_namer *namer;

@@ -29,24 +29,24 @@ static unsigned vm_limit(const struct model *m)
 /* ---- counting ---- */
 
 /* Pages of many programs have nothing in common but that they have no name. */
-static struct symbol_key host_key(const struct symbol_key *k)
+static struct symbol_key shared_key(const struct symbol_key *k)
 {
 	struct symbol_key key = *k;
 
 	if (!key.table && (DOMAIN_IS_GUEST(key.domain) || key.domain == DOMAIN_HOST_USER))
-		key.value = 0;
+		key = (struct symbol_key){.domain = key.domain, .reason = SYM_USER};
 	return key;
 }
 
 static void hit(struct model *m, const struct symbol_hit *h)
 {
-	const struct symbol_key host = host_key(&h->key);
+	const struct symbol_key shared = shared_key(&h->key);
 	struct inv_vcpu *vcpu = NULL;
 	struct model_vcpu *v;
 	struct model_vm *vm;
 
-	sym_set_add(&m->sampling.host, &host, h->guessed, vm_limit(m));
 	vm = h->thread ? model_vm_state(h->thread->vm) : NULL;
+	sym_set_add(vm ? &m->sampling.all : &m->sampling.rest, &shared, h->guessed, vm_limit(m));
 	if (!vm)
 		return;
 	sym_set_add(&vm->sym, &h->key, h->guessed, vm_limit(m));
@@ -189,7 +189,7 @@ static bool rows_wanted(const struct model *m, const struct inv_vm *vm)
 
 static uint32_t count_rows(struct model *m)
 {
-	uint32_t n = rows_of(&m->sampling.host);
+	uint32_t n = rows_of(&m->sampling.all) + rows_of(&m->sampling.rest);
 
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
 		const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
@@ -289,7 +289,7 @@ static void put_sampling(struct commit *c)
 {
 	const struct model_sampling *x = &c->m->sampling;
 	struct snap_sampling *out = &c->s->sampling;
-	uint64_t busy = sym_set_now(&x->host);
+	uint64_t busy = sym_set_now(&x->all) + sym_set_now(&x->rest);
 
 	out->open = x->state.open;
 	out->event = snapshot_str(c->s, x->event);
@@ -307,12 +307,14 @@ void model_symbol_rows(struct commit *c)
 	uint32_t at = 0;
 
 	put_sampling(c);
-	put_samples(c, &m->sampling.host, &c->s->host.sym);
+	put_samples(c, &m->sampling.all, &c->s->host.sym);
+	put_samples(c, &m->sampling.rest, &c->s->host.other_sym);
 	c->symbol_room = count_rows(m);
 	c->symbol_rows = snapshot_alloc(c->s, c->symbol_room, sizeof(*c->symbol_rows));
 	if (!c->symbol_rows)
 		c->symbol_room = 0; /* the rows are missing, all other figures are there */
-	put_rows(c, &m->sampling.host, NULL, -1, -1, &c->s->host.sym);
+	put_rows(c, &m->sampling.all, NULL, SNAP_ALL_VMS, -1, &c->s->host.sym);
+	put_rows(c, &m->sampling.rest, NULL, SNAP_OTHER, -1, &c->s->host.other_sym);
 	for (struct inv_vm *vm = inventory_first(m->inv); (vm = commit_next_vm(c, vm, at));
 	     vm = vm->next, at++)
 		if (rows_wanted(m, vm))
@@ -323,11 +325,12 @@ void model_symbol_rows(struct commit *c)
 
 /* ---- the next interval ---- */
 
-/* Calls f for the set of the host and of each VM and vCPU. */
+/* Calls f for each table. */
 static void each_set(struct model *m,
 		     void (*f)(const struct model *m, struct sym_set *s, unsigned limit))
 {
-	f(m, &m->sampling.host, vm_limit(m));
+	f(m, &m->sampling.all, vm_limit(m));
+	f(m, &m->sampling.rest, vm_limit(m));
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
 		struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
 
@@ -369,5 +372,6 @@ void model_symbols_reset(struct model *m)
 
 void model_symbols_free(struct model *m)
 {
-	sym_set_free(&m->sampling.host);
+	sym_set_free(&m->sampling.all);
+	sym_set_free(&m->sampling.rest);
 }

@@ -85,9 +85,12 @@ struct snap_exits {
 	uint32_t first, n; /* rows in snapshot.exits */
 };
 
-/* A row of samples: of the host (vm -1), a VM (vcpu -1) or a vCPU. */
+/* snap_symbol.vm where it is no VM's. */
+enum { SNAP_ALL_VMS = -1, SNAP_OTHER = -2 };
+
+/* A row of samples: of all VMs together, of what is no VM, of a VM (vcpu -1) or of a vCPU. */
 struct snap_symbol {
-	int32_t vm; /* index into vms, -1: the host */
+	int32_t vm; /* index into vms, SNAP_ALL_VMS or SNAP_OTHER */
 	int32_t vcpu; /* index into vcpus, -1: the whole VM */
 	struct symbol_key key; /* the same in every snapshot for the same symbol */
 	bool other; /* the row that holds what did not fit; key is 0 then */
@@ -96,10 +99,10 @@ struct snap_symbol {
 	const char *module; /* "kvm_amd", "" the kernel itself or not known */
 	const char *reason; /* why it has no name, "" where it has one */
 	uint64_t samples, samples_total; /* of the interval; since start or reset */
-	struct value pct, pct_total; /* of all samples of the VM, vCPU or host */
+	struct value pct, pct_total; /* of all samples of these */
 };
 
-/* Samples that VM and vCPU rows and the host share. */
+/* What VM and vCPU rows and the host have of their samples. */
 struct snap_samples {
 	struct value n, n_total; /* of the interval, since start or reset; idle CPUs left out */
 	struct value domain[DOMAIN_NR]; /* shares of n, % */
@@ -201,7 +204,8 @@ struct snap_host {
 	struct snap_exits ex; /* all VMs together, its rows also with VMs that are gone */
 	struct value other_cpu, other_sys; /* row (other) */
 	const char *other_why; /* "ceph-osd 22%" or "" */
-	struct snap_samples sym; /* of all tasks; idle CPUs apart */
+	struct snap_samples sym; /* of all VMs together */
+	struct snap_samples other_sym; /* of what is no VM; idle CPUs apart */
 	struct value self_cpu, self_guest; /* self A+B%, of the host */
 	struct value load1;
 	uint64_t mem_total_kb, mem_avail_kb;

@@ -29,6 +29,7 @@ struct pane_ctx {
 	const struct snap_vm *vm; /* what is selected; NULL: .host, or nothing that has figures */
 	const struct snap_vcpu *vcpu; /* NULL: the whole VM */
 	bool host; /* all VMs together */
+	bool other; /* what is no VM */
 	const struct view *view;
 	struct table_ctx table; /* of this pane's table; .def NULL: it has none */
 	struct row_list *rows; /* the table's rows, arranged */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Pane 4: where the time goes, by samples: symbols of guest and host side by side, what has no
- * name by page with the reason, and the vCPUs that an opened symbol runs on.
+ * name by page with the reason, and the vCPUs or VMs that an opened symbol runs on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #define BAR_FROM 96 /* columns that a window needs before bars are drawn */
 #define BAR_W 20
 #define DETAIL_H 6 /* lines of an opened symbol */
-#define MAX_VCPUS 512
+#define MAX_PLACES 512
+#define PLACE_W 16 /* columns of a VM's or vCPU's name */
 
 static const struct column cols[] = {
 	{.field = "pct", .width = 6},
@@ -37,7 +38,9 @@ static const struct snap_samples *selected(const struct pane_ctx *c)
 {
 	if (c->vcpu)
 		return &c->vcpu->sym;
-	return c->vm ? &c->vm->sym : &c->snap->host.sym;
+	if (c->vm)
+		return &c->vm->sym;
+	return c->other ? &c->snap->host.other_sym : &c->snap->host.sym;
 }
 
 /* H and G are sides, K and U are levels: a domain is shown where both of its own are on. */
@@ -99,7 +102,7 @@ static void draw_domains(const struct pane_ctx *c, const struct area *a)
 	if (c->snap->sampling.lost)
 		area_textf(a, 0, x + 2, ROLE_WARN, "lost %llu",
 			   (unsigned long long)c->snap->sampling.lost);
-	else if (!c->vm && value_has(c->snap->sampling.idle)) {
+	else if (c->other && value_has(c->snap->sampling.idle)) {
 		fmt_pct(buf, sizeof(buf), c->snap->sampling.idle, 5);
 		area_textf(a, 0, x + 2, ROLE_DIM, "idle CPUs %s", buf);
 	}
@@ -151,34 +154,48 @@ static void draw_bars(const struct pane_ctx *c, const struct area *a)
 
 /* ---- the opened symbol: which vCPUs it runs on ---- */
 
-struct on_vcpu {
-	int vcpu;
+struct place {
+	const struct snap_vm *vm; /* of all VMs together: one of them */
+	const struct snap_vcpu *vcpu; /* of a VM: one of its vCPUs */
 	uint64_t samples;
 };
 
 static int by_samples(const void *a, const void *b)
 {
-	const struct on_vcpu *x = a, *y = b;
+	const struct place *x = a, *y = b;
 
 	if (x->samples != y->samples)
 		return x->samples < y->samples ? 1 : -1;
-	return x->vcpu < y->vcpu ? -1 : x->vcpu > y->vcpu;
+	return x->vcpu < y->vcpu || x->vm < y->vm ? -1 : 1;
 }
 
-static size_t collect_vcpus(const struct pane_ctx *c, uint64_t id, struct on_vcpu *out)
+/* How often the symbol was seen among these samples; 0: not, or too seldom to have a row. */
+static uint64_t samples_in(const struct pane_ctx *c, const struct snap_samples *s, uint64_t id)
+{
+	for (uint32_t k = 0; k < s->rows; k++) {
+		const struct snap_symbol *x = &c->snap->symbols[s->first + k];
+
+		if (row_id(x) == id)
+			return c->view->totals ? x->samples_total : x->samples;
+	}
+	return 0;
+}
+
+static size_t collect_places(const struct pane_ctx *c, uint64_t id, struct place *out)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n && n < MAX_VCPUS; i++) {
+	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n && n < MAX_PLACES; i++) {
 		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
 
-		for (uint32_t k = 0; k < v->sym.rows; k++) {
-			const struct snap_symbol *x = &c->snap->symbols[v->sym.first + k];
-			uint64_t s = c->view->totals ? x->samples_total : x->samples;
+		out[n] = (struct place){.vcpu = v, .samples = samples_in(c, &v->sym, id)};
+		n += out[n].samples > 0;
+	}
+	for (size_t i = 0; c->host && i < c->snap->nvms && n < MAX_PLACES; i++) {
+		const struct snap_vm *vm = &c->snap->vms[i];
 
-			if (s && row_id(x) == id)
-				out[n++] = (struct on_vcpu){v->index, s};
-		}
+		out[n] = (struct place){.vm = vm, .samples = samples_in(c, &vm->sym, id)};
+		n += out[n].samples > 0;
 	}
 	qsort(out, n, sizeof(*out), by_samples);
 	return n;
@@ -192,35 +209,61 @@ static const struct snap_symbol *row_of(const struct pane_ctx *c, uint64_t id)
 	return NULL;
 }
 
+static void place_name(const struct place *p, char *out, size_t size)
+{
+	char name[256];
+
+	if (p->vcpu) {
+		snprintf(out, size, "vCPU %d", p->vcpu->index);
+		return;
+	}
+	text_escape(name, sizeof(name), p->vm->name);
+	text_cut_middle(out, size, name, PLACE_W);
+}
+
+static void draw_places(const struct pane_ctx *c, const struct area *a, const struct snap_symbol *x)
+{
+	struct place place[MAX_PLACES];
+	size_t n = collect_places(c, c->view->detail, place);
+	uint64_t all = c->view->totals ? x->samples_total : x->samples;
+	char name[64];
+
+	if (!n)
+		area_text(a, 0, 1, ROLE_DIM,
+			  c->host ? "the VMs that it runs in come with the next interval"
+				  : "no vCPU has it among its own most frequent");
+	for (size_t i = 0; i < n && (int)i < a->h; i++) {
+		struct area bar = area_sub(a, (int)i, PLACE_W + 9, 1, a->w - PLACE_W - 10);
+		double share = all ? (double)place[i].samples / (double)all : 0;
+
+		place_name(&place[i], name, sizeof(name));
+		area_text(a, (int)i, 1, ROLE_TEXT, name);
+		area_textf(a, (int)i, PLACE_W + 2, ROLE_TEXT, "%5.1f%%", 100 * share);
+		draw_bar(&bar, 0, bar.w, bar_role(x->key.domain), share);
+	}
+}
+
 static void draw_detail(const struct pane_ctx *c, const struct area *a)
 {
 	const struct snap_symbol *x = row_of(c, c->view->detail);
-	struct on_vcpu on[MAX_VCPUS];
-	size_t n = collect_vcpus(c, c->view->detail, on);
-	uint64_t all = x ? (c->view->totals ? x->samples_total : x->samples) : 0;
+	struct area below = area_sub(a, 1, 0, a->h - 1, a->w);
 	char name[256];
 
-	text_escape(name, sizeof(name), x ? x->name : "");
 	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
-	area_textf(a, 0, 1, ROLE_STRONG, x ? " %s on vCPU " : " not in this interval ", name);
-	if (x && !n)
-		area_text(a, 1, 1, ROLE_DIM,
-			  c->vm ? "no vCPU has it among its own most frequent" : "select a VM");
-	for (size_t i = 0; i < n && (int)i + 1 < a->h; i++) {
-		struct area bar = area_sub(a, (int)i + 1, 18, 1, a->w - 19);
-		double share = all ? (double)on[i].samples / (double)all : 0;
-
-		area_textf(a, (int)i + 1, 1, ROLE_TEXT, "vCPU %-4d %5.1f%%", on[i].vcpu,
-			   100 * share);
-		draw_bar(&bar, 0, bar.w, bar_role(x ? x->key.domain : 0), share);
+	if (!x) {
+		area_text(a, 0, 1, ROLE_STRONG, " not in this interval ");
+		return;
 	}
+	text_escape(name, sizeof(name), x->name);
+	area_textf(a, 0, 1, ROLE_STRONG, c->host ? " %s in " : " %s on ", name);
+	draw_places(c, &below, x);
 }
 
 static bool open_row(const struct pane_ctx *c, struct view *view)
 {
 	const struct snap_symbol *x = pane_selected(c);
 
-	if (!x || x->other)
+	if (!x || x->other || c->vcpu || c->other)
 		return false;
 	view->detail = view->detail == row_id(x) ? 0 : row_id(x);
 	return true;
@@ -299,15 +342,18 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 
 static void demand(const struct view *v, struct demand *d)
 {
-	(void)v;
 	d->samples = true;
+	/* In which VMs an opened symbol of all of them runs; the selected one has its rows anyhow.
+	 */
+	d->samples_all |= v->level == LEVEL_HOST && v->detail;
 }
 
 const struct pane pane_symbols = {
 	.key = '4',
 	.id = "symbols",
 	.title = "Symbols",
-	.help = "hot symbols of guest and host by samples (H G K U: domains); Enter: which vCPUs",
+	.help = "hot symbols of guest and host by samples (H G K U: domains); Enter: on which "
+		"vCPUs, in which VMs",
 	.table = &def,
 	.rows = rows,
 	.open = open_row,

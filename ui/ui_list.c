@@ -25,6 +25,9 @@ static void make_other(struct ui *ui)
 		.steal_max_vcpu = -1,
 		.use = {.cpu = h->other_cpu, .sys = h->other_sys},
 		.ex = {.top = "", .open = ""},
+		.sym = h->other_sym,
+		.sym_why = "",
+		.sym_mend = "",
 	};
 }
 
@@ -78,6 +81,9 @@ static void make_all(struct ui *ui)
 		.vcpu_pct = SUM(vcpu_pct),
 		.io_pct = SUM(io_pct),
 		.ex = s->host.ex,
+		.sym = s->host.sym,
+		.sym_why = "",
+		.sym_mend = "",
 	};
 	for (size_t i = 0; i < s->nvms; i++) {
 		struct value max = s->vms[i].steal_max;
@@ -313,6 +319,7 @@ bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
 	};
 	ui_selected(ui, &out->vm, &out->vcpu);
 	out->host = ui_all_selected(ui);
+	out->other = ui_other_selected(ui);
 	ui->pane_rows.n = 0;
 	if (!p->table)
 		return true;
@@ -365,7 +372,7 @@ static void whose_pane(const struct pane_ctx *c, char *out, size_t size)
 {
 	char name[256], cut[64];
 
-	snprintf(out, size, "%s", c->host ? " all VMs " : "");
+	snprintf(out, size, "%s", c->host ? " all VMs " : c->other ? " (other) " : "");
 	if (!c->vm)
 		return;
 	text_escape(name, sizeof(name), c->vm->name);

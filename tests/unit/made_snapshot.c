@@ -487,7 +487,7 @@ static bool make_vms(struct maker *k)
 		total += shapes[i % 4].nvcpu;
 	vcpus = snapshot_alloc(k->s, total ? total : 1, sizeof(*vcpus));
 	ex = snapshot_alloc(k->s, (size_t)(n + total + 1) * EXITS_EACH, sizeof(*ex));
-	sym = snapshot_alloc(k->s, (size_t)(n + total + 1) * SYMBOLS_EACH, sizeof(*sym));
+	sym = snapshot_alloc(k->s, (size_t)(n + total + 2) * SYMBOLS_EACH, sizeof(*sym));
 	if (!vms || !vcpus || !ex || !sym)
 		return false;
 	for (unsigned i = 0; i < n; i++) {
@@ -547,9 +547,10 @@ static bool make_vms(struct maker *k)
 	k->s->nexits = (size_t)(n ? n + total + 1 : 0) * EXITS_EACH;
 	if (k->m->no_samples)
 		return true;
-	add_symbols(k, sym + (size_t)(n + total) * SYMBOLS_EACH, -1, -1, 9000);
+	add_symbols(k, sym + (size_t)(n + total) * SYMBOLS_EACH, SNAP_ALL_VMS, -1, 9000);
+	add_symbols(k, sym + (size_t)(n + total + 1) * SYMBOLS_EACH, SNAP_OTHER, -1, 1900);
 	k->s->symbols = sym;
-	k->s->nsymbols = (size_t)(n + total + 1) * SYMBOLS_EACH;
+	k->s->nsymbols = (size_t)(n + total + 2) * SYMBOLS_EACH;
 	return true;
 }
 
@@ -572,7 +573,8 @@ struct snapshot *made_snapshot(const struct made *m)
 	}
 	make_host(&k);
 	make_findings(&k);
-	k.s->host.sym = make_samples(&k, 9000, (uint32_t)(k.s->nsymbols - SYMBOLS_EACH));
+	k.s->host.sym = make_samples(&k, 9000, (uint32_t)(k.s->nsymbols - 2 * SYMBOLS_EACH));
+	k.s->host.other_sym = make_samples(&k, 1900, (uint32_t)(k.s->nsymbols - SYMBOLS_EACH));
 	make_sampling(&k);
 	make_rest(&k);
 	make_sources(&k);

@@ -66,6 +66,7 @@ static const struct screen screens[] = {
 	{"symbols-none-80x24", 24, 80, "j4", {.nvms = 4, .no_symbols = true}, 9, false},
 	{"symbols-off-80x24", 24, 80, "4", {.nvms = 4, .no_samples = true}, 9, false},
 	{"symbols-vcpu-80x24", 24, 80, "\r\r4\r", {.nvms = 4}, 9, false},
+	{"symbols-all-100x30", 30, 100, "g4\t\r", {.nvms = 4}, 9, false},
 	{"symbols-40x10", 10, 40, "4", {.nvms = 4}, 9, false},
 	{"steal-100x30", 30, 100, "5", {.nvms = 4}, 9, false},
 	{"cpus-132x43", 43, 132, "6\t", {.nvms = 4}, 9, false},
