@@ -157,7 +157,8 @@ struct share {
 struct shares {
 	struct share share[MAX_SHARES]; /* the largest first */
 	size_t n;
-	uint64_t sum; /* also of those that found no place */
+	uint64_t found; /* also of those that have no place here */
+	uint64_t whole; /* the row's own count: VMs that are gone, keys that did not fit */
 };
 
 static uint64_t count_in(const struct pane_ctx *c, const struct snap_exits *ex, uint64_t id)
@@ -175,7 +176,7 @@ static void add_share(struct shares *s, const struct share *one)
 
 	if (!one->count)
 		return;
-	s->sum += one->count;
+	s->found += one->count;
 	if (s->n < MAX_SHARES)
 		s->n++;
 	else if (s->share[at].count >= one->count)
@@ -190,7 +191,7 @@ static void collect_shares(const struct pane_ctx *c, uint64_t id, struct shares 
 	const struct snapshot *s = c->snap;
 
 	out->n = 0;
-	out->sum = 0;
+	out->found = 0;
 	for (size_t i = 0; c->host && i < s->nvms; i++) {
 		struct share one = {.vm = &s->vms[i], .count = count_in(c, &s->vms[i].ex, id)};
 
@@ -202,6 +203,10 @@ static void collect_shares(const struct pane_ctx *c, uint64_t id, struct shares 
 
 		add_share(out, &one);
 	}
+	out->whole = count_in(c, selected_exits(c), id);
+	/* In `other` a vCPU may have what its VM has a row for. */
+	if (out->whole < out->found)
+		out->whole = out->found;
 }
 
 static int draw_share(const struct area *a, int x, const struct share *share, double pct)
@@ -215,10 +220,12 @@ static int draw_share(const struct area *a, int x, const struct share *share, do
 	return area_textf(a, 0, x, ROLE_TEXT, "%s %.0f%%", name, pct);
 }
 
-/* "by vCPU: 3 72%  0 20%  1 8%"; of all VMs "by VM: web01 72%  db 28%" */
+/* "by vCPU: 3 72%  0 20%  1 8%"; of all VMs "by VM (rest 8%): web01 72%  db 20%" */
 static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t id)
 {
+	char of_rest[24] = "";
 	struct shares s;
+	double rest;
 	int x;
 
 	if (c->vcpu)
@@ -226,10 +233,13 @@ static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t
 	collect_shares(c, id, &s);
 	if (!s.n)
 		return;
-	x = area_text(a, 0, 1, ROLE_DIM, c->host ? "by VM:" : "by vCPU:");
+	rest = 100.0 * (double)(s.whole - s.found) / (double)s.whole;
+	if (rest >= 0.5)
+		snprintf(of_rest, sizeof(of_rest), " (rest %.0f%%)", rest);
+	x = area_textf(a, 0, 1, ROLE_DIM, "by %s%s:", c->host ? "VM" : "vCPU", of_rest);
 	for (size_t i = 0; i < s.n && x < a->w; i++)
 		x = draw_share(a, x + 2, &s.share[i],
-			       100.0 * (double)s.share[i].count / (double)s.sum);
+			       100.0 * (double)s.share[i].count / (double)s.whole);
 }
 
 /* An exit that is still open is in no table yet: it is said above it. */

@@ -262,6 +262,22 @@ static void sorting(void **state)
 	assert_non_null(strstr(line(f, 13), "(other)"));
 }
 
+/* A count that no VM has any more is nobody's, not that of those that are left. */
+static void rest_of_those_that_are_gone(struct fixture *f)
+{
+	struct snapshot *s = made_snapshot(&f->made);
+	struct snap_exit *e;
+
+	assert_non_null(s);
+	e = (struct snap_exit *)(uintptr_t)&s->exits[s->host.ex.first];
+	e->now.count *= 2;
+	ui_snapshot(f->ui, s);
+	snapshot_unref(s);
+	type(f, "2");
+	assert_true(on_screen(f, "by VM (rest 50%):  instance-0000a1 33%"));
+	press(f, UK_ESC);
+}
+
 /* The host's own rows are there for who selects (all), which nobody does by accident. */
 static void all_vms_together(void **state)
 {
@@ -285,6 +301,7 @@ static void all_vms_together(void **state)
 	type(f, "3e");
 	assert_true(on_screen(f, "0x3f8:POUT"));
 	press(f, UK_ESC);
+	rest_of_those_that_are_gone(f);
 	type(f, "9");
 	assert_true(on_screen(f, "select one VM to see its threads"));
 	press(f, UK_ESC);
@@ -490,7 +507,7 @@ static void demand_follows_what_is_visible(void **state)
 
 	ui_demand(f->ui, &d);
 	assert_int_equal(d.kinds, KIND_BIT(KIND_VMEXIT));
-	assert_true(d.tasks);
+	assert_false(d.tasks); /* the row (other) needs them now and then only */
 	assert_false(d.threads);
 	type(f, "j3");
 	ui_demand(f->ui, &d);
@@ -512,6 +529,9 @@ static void demand_follows_what_is_visible(void **state)
 	assert_false(d.exits_all_vcpus);
 	assert_int_equal(d.vm, 1);
 	assert_int_equal(d.vcpu, 1003);
+	type(f, "vG\r");
+	ui_demand(f->ui, &d);
+	assert_true(d.tasks);
 }
 
 static void messages_go_away(void **state)
