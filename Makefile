@@ -57,13 +57,14 @@ UNIT = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH = $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LAB = $(patsubst tests/lab/guest/%.c,$(B)/lab/programs/%,$(wildcard tests/lab/guest/*.c))
+TOOL = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 GUEST = $(patsubst tests/guests/%.c,$(B)/guests/%,$(wildcard tests/guests/*.c))
 
 all: $(B)/kvmtop
 units: $(UNIT)
 guests: $(GUEST)
 fuzzers: $(FUZZ)
-lab-programs: $(LAB)
+lab-programs: $(LAB) $(TOOL)
 # Everything that can be compiled: what a build under another compiler or sanitizer wants.
 everything: all units guests lab-programs $(BENCH)
 
@@ -108,6 +109,10 @@ $(B)/bench/%: tests/bench/%.c $(B)/libkvmtop.a $(B)/flags
 $(B)/guests/%: tests/guests/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
+
+$(B)/tools/%: tests/tools/%.c $(B)/libkvmtop.a $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -iquote tests/unit -o $@ $< $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
 
 # What runs inside the lab's QEMU guests: alone there, so without any library to load.
 $(B)/lab/programs/%: tests/lab/guest/%.c $(B)/flags
@@ -216,6 +221,6 @@ help:
 ## CC=clang, OPT='-O0 -g', CFLAGS, LDFLAGS, B=another build folder, BPF=0: without clang and libbpf
 
 FORCE:
--include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
+-include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(TOOL:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
 .PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab fuzz-replay need-check fuzz \
 	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE

@@ -13,7 +13,7 @@ from glob import glob
 # Layer: its files (names without .c and .h, * allowed), and the layers that it may include beside
 # itself. A file belongs to the first layer that names it.
 LAYERS = {
-    "ring": ("src/ring src/perf_rings src/perfdata src/tracetext", "base"),
+    "ring": ("src/ring src/perf_rings src/perfdata src/perfdata_* src/tracetext", "base"),
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The records of a perf.data file: where their fields stand, which follows from the sample_type of
+ * their event, and their order in time. The order is made by sorting all of them: perf's own marks
+ * (FINISHED_ROUND) bound the memory of a reader of a pipe, which this is not.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "perfdata_priv.h"
+
+/* Records of perf itself, behind the kernel's own. */
+#define USER_TYPE_START 64
+#define USER_AUXTRACE 71 /* followed by data that its size does not tell */
+#define USER_COMPRESSED 81
+#define USER_COMPRESSED2 83
+
+static struct perf_event_header header_at(const struct perfdata *p, uint64_t offset)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, p->bytes + offset, sizeof(h));
+	return h;
+}
+
+static uint64_t word(const uint8_t *at)
+{
+	uint64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+/* Behind which fields of a sample its event's id stands: it tells where the others are. */
+static size_t id_offset(uint64_t type)
+{
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		return 0;
+	return 8u * (unsigned)__builtin_popcountll(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+							   PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+}
+
+/* Which event a record is of; without ids the first. False: that cannot be told. */
+static bool event_of(const struct perfdata *p, const struct perfdata_record *r, uint32_t *event)
+{
+	uint64_t type = p->attr[0].sample_type;
+	size_t body = r->size - sizeof(struct perf_event_header), at = id_offset(type);
+	const uint8_t *b = r->bytes + sizeof(struct perf_event_header);
+
+	*event = 0;
+	if (p->nattr == 1 || !(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID)))
+		return p->alike;
+	if (!p->alike && !(type & PERF_SAMPLE_IDENTIFIER))
+		return false;
+	if (r->type != PERF_RECORD_SAMPLE) {
+		if (!p->attr[0].sample_id_all)
+			return true;
+		/* From the end: the identifier, CPU, stream and then the id. */
+		at = type & PERF_SAMPLE_IDENTIFIER ? 8
+						   : 8 + 8u * !!(type & PERF_SAMPLE_CPU) +
+							     8u * !!(type & PERF_SAMPLE_STREAM_ID);
+		if (at > body)
+			return false;
+		at = body - at;
+	}
+	/* What perf itself made up of the processes that ran already has the id 0. */
+	return at + 8 <= body && (perfdata_find_event(p, word(b + at), event) || p->alike ||
+				  r->type != PERF_RECORD_SAMPLE);
+}
+
+static void take_pid_tid(struct cursor *c, struct perfdata_record *r)
+{
+	r->pid = (int32_t)take_u32(c);
+	r->tid = (int32_t)take_u32(c);
+}
+
+/* Counters that were read along: their number depends on the format. */
+static void skip_read(struct cursor *c, uint64_t format)
+{
+	uint64_t n = 1, each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
+
+	if (format & PERF_FORMAT_GROUP)
+		n = take_u64(c);
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		(void)take_u64(c);
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		(void)take_u64(c);
+	(void)take(c, n > UINT16_MAX ? UINT64_MAX : n * each * 8);
+}
+
+static bool take_sample(const struct perf_event_attr *a, struct cursor c, struct perfdata_record *r)
+{
+	uint64_t type = a->sample_type, n;
+
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		(void)take_u64(&c);
+	if (type & PERF_SAMPLE_IP)
+		r->ip = take_u64(&c);
+	if (type & PERF_SAMPLE_TID)
+		take_pid_tid(&c, r);
+	if (type & PERF_SAMPLE_TIME)
+		r->time = (int64_t)take_u64(&c);
+	(void)take(&c,
+		   8u * (unsigned)__builtin_popcountll(type & (PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+							       PERF_SAMPLE_STREAM_ID)));
+	if (type & PERF_SAMPLE_CPU)
+		r->cpu = (int32_t)(take_u64(&c) & UINT32_MAX);
+	if (type & PERF_SAMPLE_PERIOD)
+		(void)take_u64(&c);
+	if (type & PERF_SAMPLE_READ)
+		skip_read(&c, a->read_format);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		n = take_u64(&c);
+		(void)take(&c, n > UINT16_MAX ? UINT64_MAX : n * 8);
+	}
+	if (type & PERF_SAMPLE_RAW) {
+		r->raw_len = take_u32(&c);
+		r->raw = take(&c, r->raw_len);
+	}
+	return c.ok;
+}
+
+/* What all other records have at their end (sample_id_all). */
+static bool take_trailer(const struct perf_event_attr *a, struct cursor c,
+			 struct perfdata_record *r)
+{
+	uint64_t type =
+		a->sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+				  PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
+	size_t size = 8u * (unsigned)__builtin_popcountll(type);
+
+	if (!a->sample_id_all)
+		return true;
+	if (size > c.left)
+		return false;
+	(void)take(&c, c.left - size);
+	if (type & PERF_SAMPLE_TID)
+		take_pid_tid(&c, r);
+	if (type & PERF_SAMPLE_TIME)
+		r->time = (int64_t)take_u64(&c);
+	(void)take(&c, 8u * (unsigned)__builtin_popcountll(
+				    type & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)));
+	if (type & PERF_SAMPLE_CPU)
+		r->cpu = (int32_t)(take_u64(&c) & UINT32_MAX);
+	return c.ok;
+}
+
+/* Decodes the record at that offset, which is whole. */
+static bool decode(const struct perfdata *p, uint64_t offset, struct perfdata_record *r)
+{
+	struct perf_event_header h = header_at(p, offset);
+	struct cursor c = {p->bytes + offset + sizeof(h), h.size - sizeof(h), true};
+
+	*r = (struct perfdata_record){.bytes = p->bytes + offset,
+				      .type = h.type,
+				      .misc = h.misc,
+				      .size = h.size,
+				      .pid = -1,
+				      .tid = -1,
+				      .cpu = -1};
+	if (!event_of(p, r, &r->event))
+		return false;
+	if (h.type == PERF_RECORD_SAMPLE)
+		return take_sample(&p->attr[r->event], c, r);
+	return take_trailer(&p->attr[r->event], c, r);
+}
+
+/* Notes the record's place; 0, or -errno where nothing behind it can be read. */
+static int note(struct perfdata *p, uint64_t offset, uint32_t type)
+{
+	struct perfdata_record r;
+
+	if (type == USER_COMPRESSED || type == USER_COMPRESSED2)
+		return -ENOTSUP;
+	if (type >= USER_TYPE_START)
+		return 0;
+	if (!decode(p, offset, &r)) {
+		p->broken++;
+		return 0;
+	}
+	if (!perfdata_grow(&p->place, p->nplace, &p->place_room, sizeof(*p->place)))
+		return -ENOMEM;
+	p->place[p->nplace++] = (struct place){r.time, offset};
+	return 0;
+}
+
+/* Where the next record begins; 0: here is none. */
+static uint64_t behind(const struct perfdata *p, uint64_t at, uint64_t end)
+{
+	struct perf_event_header h;
+	uint64_t more = 0;
+
+	if (end - at < sizeof(h))
+		return 0;
+	h = header_at(p, at);
+	if (h.size < sizeof(h) || h.size > end - at)
+		return 0;
+	if (h.type == USER_AUXTRACE && h.size >= sizeof(h) + 8)
+		more = word(p->bytes + at + sizeof(h));
+	return more > end - at - h.size ? 0 : at + h.size + more;
+}
+
+static int note_all(struct perfdata *p)
+{
+	uint64_t at = p->data.offset, end = at + p->data.size, next;
+	int rc = 0;
+
+	p->nplace = 0;
+	p->broken = 0;
+	for (; at < end && !rc; at = next) {
+		next = behind(p, at, end);
+		if (!next) {
+			p->broken++;
+			break;
+		}
+		rc = note(p, at, header_at(p, at).type);
+	}
+	return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+int perfdata_read(struct perfdata *p, perfdata_record_fn fn, void *ctx)
+{
+	int rc = note_all(p);
+
+	if (!rc && p->nplace)
+		qsort(p->place, p->nplace, sizeof(*p->place), by_time);
+	for (size_t i = 0; i < p->nplace && !rc; i++) {
+		struct perfdata_record r;
+
+		if (decode(p, p->place[i].offset, &r))
+			rc = fn(ctx, &r);
+	}
+	return rc;
+}
+
+uint64_t perfdata_broken(const struct perfdata *p)
+{
+	return p->broken;
+}
