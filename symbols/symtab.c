@@ -78,8 +78,9 @@ static void seal(struct symtab *t)
 	for (uint32_t l = 1; l < t->nlevels; l++)
 		for (size_t i = 0; t->level[l - 1] + i * SYMTAB_NODE < t->level[l]; i++)
 			t->level[l][i] = t->level[l - 1][i * SYMTAB_NODE];
-	t->hash = hash_bytes(t->n, t->level[0], t->n * sizeof(uint32_t));
-	t->hash = hash_bytes(t->hash, t->names, t->names_len);
+	t->hash = hash_bytes(t->n, t->names, t->names_len);
+	if (t->n)
+		t->hash = hash_bytes(t->hash, t->level[0], t->n * sizeof(uint32_t));
 }
 
 struct symtab *symtab_shared(struct symcache *cache, struct symtab *t)
