@@ -345,10 +345,10 @@ static void load_place(const struct guest *g, const struct guest_found *f, struc
 	if (f->fd[FOUND_VMLINUX] < 0 || (out->map && symmap_count(out->map) > SHORT_LIST))
 		return;
 	load_vmlinux(g, f, stext, &other);
-	if (!other.map && out->status.state != SYMBOLS_LOADING && !other.wants_evidence) {
-		out->wants_evidence = false;
+	/* Of two refusals the first is told; a short list is there for the vmlinux. */
+	if (!other.map && !other.wants_evidence && !out->map &&
+	    out->status.state != SYMBOLS_LOADING)
 		return;
-	}
 	symmap_unref(out->map);
 	*out = other;
 }

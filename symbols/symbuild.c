@@ -185,6 +185,8 @@ int symbuild_add(struct symbuild *b, uint64_t addr, uint64_t size, enum symbol_r
 {
 	struct item *i;
 
+	if (addr == UINT64_MAX) /* it could not have an end */
+		return 0;
 	if (len > MAX_NAME)
 		len = MAX_NAME;
 	if (!room_for_name(b, len))
@@ -289,12 +291,14 @@ static unsigned underscores(const char *name, size_t len)
 /* The order does not depend on that of the file: the same kernel always has the same names. */
 static bool better(const struct symbuild *b, const struct item *p, const struct item *q)
 {
-	const char *pn = b->names + p->name, *qn = b->names + q->name;
+	const char *pn, *qn;
 	unsigned pu, qu;
 	int c;
 
-	if (p->rank != q->rank)
+	if (p->rank != q->rank || p->rank == ITEM_BOUND)
 		return p->rank < q->rank;
+	pn = b->names + p->name;
+	qn = b->names + q->name;
 	pu = underscores(pn, p->len);
 	qu = underscores(qn, q->len);
 	if (pu != qu)

@@ -1,0 +1,723 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A guest's symbols: where they are looked for, and what is refused. Guests are this very process:
+ * a pid with a command line, a start time and a root.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "guest_capture.h"
+#include "guest_dir.h"
+#include "load.h"
+#include "made_elf.c"
+#include "slide.h"
+#include "sysroot.h"
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+#define DATA "tests/data/symbols/"
+#define HALT 0xffffffff81000100u
+
+struct env {
+	char dir[64]; /* XDG_CONFIG_HOME, and whatever else a test makes */
+	struct sysroot *root;
+	struct load_context c;
+	struct guest_files files;
+	struct guest_file_option option[4];
+};
+
+static int setup(void **state)
+{
+	struct env *e = calloc(1, sizeof(*e));
+
+	snprintf(e->dir, sizeof(e->dir), "/tmp/kvmtop-guest-XXXXXX");
+	assert_non_null(mkdtemp(e->dir));
+	setenv("XDG_CONFIG_HOME", e->dir, 1);
+	unsetenv("SUDO_UID");
+	assert_int_equal(sysroot_open(NULL, &e->root), 0);
+	e->files.option = e->option;
+	e->c = (struct load_context){.root = e->root,
+				     .files = &e->files,
+				     .tables = symcache_new(),
+				     .maps = map_cache_new()};
+	*state = e;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct env *e = *state;
+	char cmd[96];
+
+	snprintf(cmd, sizeof(cmd), "rm -r %s", e->dir);
+	assert_int_equal(system(cmd), 0);
+	map_cache_free(e->c.maps);
+	symcache_free(e->c.tables);
+	sysroot_close(e->root);
+	free(e);
+	return 0;
+}
+
+static const char *path_in(const struct env *e, const char *name)
+{
+	static char path[2][256];
+	static int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[0]), "%s/%s", e->dir, name);
+	return path[turn];
+}
+
+static void put(const struct env *e, const char *name, const char *text)
+{
+	char path[256], *slash;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", e->dir, name);
+	for (slash = strchr(path + strlen(e->dir) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void copy(const struct env *e, const char *from, const char *name)
+{
+	char *text = calloc(1, 1 << 20);
+	FILE *f = fopen(from, "r");
+
+	assert_non_null(f);
+	assert_in_range(fread(text, 1, (1 << 20) - 1, f), 1, (1 << 20) - 2);
+	fclose(f);
+	put(e, name, text);
+	free(text);
+}
+
+static void give(struct env *e, enum guest_file what, const char *vm, const char *file)
+{
+	e->option[e->files.n++] =
+		(struct guest_file_option){.what = what, .vm = vm, .file = strdup(file)};
+}
+
+static void take_back(struct env *e)
+{
+	while (e->files.n)
+		free((char *)e->option[--e->files.n].file);
+}
+
+static const struct guest_vm web01 = {.name = "web01", .uuid = "8f3c-4"};
+
+static struct loaded load_with(struct env *e, const struct guest_vm *vm,
+			       const struct symbols_evidence *evidence, size_t n)
+{
+	struct guest_vm here = *vm;
+	struct loaded l;
+
+	here.pid = getpid();
+	load_guest(&e->c, &here, evidence, n, &l);
+	return l;
+}
+
+static struct loaded load(struct env *e, const struct guest_vm *vm)
+{
+	return load_with(e, vm, NULL, 0);
+}
+
+/* The name at an address, "" for none; the map is given back. */
+static const char *name_at(struct loaded l, uint64_t addr)
+{
+	static char buf[128];
+	struct symbol s;
+
+	buf[0] = '\0';
+	if (l.map && symmap_lookup(l.map, addr, &s))
+		snprintf(buf, sizeof(buf), "%s", s.name);
+	symmap_unref(l.map);
+	return buf;
+}
+
+static void check_state(struct loaded l, enum symbols_state state, const char *why)
+{
+	if (l.status.state != state || !strstr(l.status.why, why))
+		print_error("state %d: %s\n", l.status.state, l.status.why);
+	assert_int_equal(l.status.state, state);
+	assert_non_null(strstr(l.status.why, why));
+	assert_int_equal(l.map != NULL, state <= SYMBOLS_PARTIAL);
+	symmap_unref(l.map);
+}
+
+/* --- where --- */
+
+static void nothing_known(void **state)
+{
+	struct loaded l = load(*state, &web01);
+
+	assert_string_equal(l.status.mend, "kvmtop guest-symbols web01 -- ssh root@web01");
+	check_state(l, SYMBOLS_NONE, "no symbols of this guest's kernel");
+	l = load(*state, &(struct guest_vm){.name = "it's; rm -r /"});
+	assert_string_equal(l.status.mend,
+			    "kvmtop guest-symbols 'it'\\''s; rm -r /' -- ssh root@GUEST");
+	check_state(l, SYMBOLS_NONE, "");
+}
+
+static void own_folder(void **state)
+{
+	struct env *e = *state;
+
+	copy(e, DATA "kallsyms-6.1.txt", "kvmtop/guests/web01/kallsyms");
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81a59180), "default_idle");
+	copy(e, DATA "modules-6.1.txt", "kvmtop/guests/web01/modules");
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	/* Another guest of the same kernel: by its UUID, for it has no name; the tables are shared.
+	 */
+	size_t tables = symcache_count(e->c.tables);
+
+	copy(e, DATA "kallsyms-6.1.txt", "kvmtop/guests/0000-1/kallsyms");
+	check_state(load(e, &(struct guest_vm){.uuid = "0000-1"}), SYMBOLS_OK, "");
+	assert_int_equal(symcache_count(e->c.tables), tables);
+}
+
+static void names_that_are_no_paths(void **state)
+{
+	static const struct {
+		const char *name, *part;
+	} rows[] = {
+		{"web01", "web01"},	  {"a.b_c-d", "a.b_c-d"},
+		{"..", "%2E."},		  {"../../etc", "%2E.%2F..%2Fetc"},
+		{".hidden", "%2Ehidden"}, {"a b\n", "a%20b%0A"},
+		{"漢", "%E6%BC%A2"},	  {"100%", "100%25"},
+	};
+	struct env *e = *state;
+	char part[NAME_MAX + 1], longest[NAME_MAX + 2];
+
+	for (size_t i = 0; i < N(rows); i++) {
+		char path[NAME_MAX + 64];
+
+		assert_int_equal(guest_dir_encode(rows[i].name, part, sizeof(part)), 0);
+		assert_string_equal(part, rows[i].part);
+		snprintf(path, sizeof(path), "kvmtop/guests/%s/kallsyms", part);
+		put(e, path, "ffffffff81000000 T here\nffffffff81000100 T _etext\n");
+		assert_string_equal(name_at(load(e, &(struct guest_vm){.name = rows[i].name}),
+					    0xffffffff81000000),
+				    "here");
+	}
+	memset(longest, 'a', NAME_MAX + 1);
+	longest[NAME_MAX + 1] = '\0';
+	assert_int_equal(guest_dir_encode(longest, part, sizeof(part)), -ENAMETOOLONG);
+	assert_int_equal(guest_dir_encode("", part, sizeof(part)), -EINVAL);
+	check_state(load(e, &(struct guest_vm){.name = longest}), SYMBOLS_NONE, "");
+}
+
+/* Nothing in the folder leads anywhere else, and nothing of it is waited for. */
+static void no_links_no_fifos(void **state)
+{
+	struct env *e = *state;
+
+	put(e, "elsewhere", "ffffffff81000000 T elsewhere\n");
+	put(e, "kvmtop/guests/web01/modules", "");
+	assert_int_equal(symlink("../../../elsewhere", path_in(e, "kvmtop/guests/web01/kallsyms")),
+			 0);
+	check_state(load(e, &web01), SYMBOLS_NONE, "kallsyms: Too many levels of symbolic links");
+	assert_int_equal(unlink(path_in(e, "kvmtop/guests/web01/kallsyms")), 0);
+	assert_int_equal(mkfifo(path_in(e, "kvmtop/guests/web01/kallsyms"), 0600), 0);
+	check_state(load(e, &web01), SYMBOLS_NONE, "kallsyms: Invalid argument");
+	/* The folder itself as a link. */
+	put(e, "other/kallsyms", "ffffffff81000000 T elsewhere\n");
+	assert_int_equal(symlink("../../other", path_in(e, "kvmtop/guests/db01")), 0);
+	check_state(load(e, &(struct guest_vm){.name = "db01"}), SYMBOLS_NONE,
+		    "db01: Not a directory");
+	/* Where everybody may write, nobody's word counts. */
+	put(e, "kvmtop/guests/open/kallsyms", "ffffffff81000000 T a\n");
+	assert_int_equal(chmod(path_in(e, "kvmtop/guests/open"), 0777), 0);
+	check_state(load(e, &(struct guest_vm){.name = "open"}), SYMBOLS_NONE, "not permitted");
+}
+
+static void options_in_their_order(void **state)
+{
+	static const char one[] = "ffffffff81000000 T %s\nffffffff81000100 T _etext\n";
+	static const char *const files[] = {"all", "mine", "folder", "mount"};
+	struct env *e = *state;
+	char text[128];
+
+	for (size_t i = 0; i < N(files); i++) {
+		snprintf(text, sizeof(text), "ffffffff81000000 T %s\nffffffff81000100 T _etext\n",
+			 files[i]);
+		put(e,
+		    i == 2   ? "kvmtop/guests/web01/kallsyms"
+		    : i == 3 ? "mnt/web01/proc/kallsyms"
+			     : files[i],
+		    text);
+	}
+	(void)one;
+	give(e, GUEST_KALLSYMS, NULL, path_in(e, "all"));
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000000), "folder");
+	unlink(path_in(e, "kvmtop/guests/web01/kallsyms"));
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000000), "all");
+	give(e, GUEST_MOUNT, NULL, path_in(e, "mnt"));
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000000), "mount");
+	give(e, GUEST_KALLSYMS, "8f3c-4", path_in(e, "mine"));
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000000), "mine");
+	assert_string_equal(
+		name_at(load(e, &(struct guest_vm){.name = "db01"}), 0xffffffff81000000), "all");
+	/* One that is not there is said, when nothing else is. */
+	take_back(e);
+	give(e, GUEST_KALLSYMS, "web01", "/nowhere/kallsyms");
+	check_state(load(e, &web01), SYMBOLS_NONE, "/nowhere/kallsyms: No such file");
+	take_back(e);
+}
+
+static void packed_files(void **state)
+{
+	struct env *e = *state;
+	char cmd[400];
+
+	copy(e, DATA "kallsyms-6.1.txt", "plain");
+	put(e, "kvmtop/guests/web01/modules", "");
+	snprintf(cmd, sizeof(cmd), "cd %s && gzip -c plain >kvmtop/guests/web01/kallsyms.gz",
+		 e->dir);
+	assert_int_equal(system(cmd), 0);
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	snprintf(cmd, sizeof(cmd),
+		 "cd %s/kvmtop/guests/web01 && rm kallsyms.gz && xz -c ../../../plain >kallsyms",
+		 e->dir);
+	assert_int_equal(system(cmd), 0);
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	snprintf(cmd, sizeof(cmd), "cd %s/kvmtop/guests/web01 && truncate -s 900 kallsyms", e->dir);
+	assert_int_equal(system(cmd), 0);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "broken gzip or xz");
+}
+
+/* --- what is refused --- */
+
+static void zeros(void **state)
+{
+	struct env *e = *state;
+	struct loaded l;
+
+	put(e, "kvmtop/guests/web01/kallsyms", "0000000000000000 T _text\n0000000000000000 t a\n");
+	l = load(e, &web01);
+	assert_non_null(strstr(l.status.mend, "kptr_restrict=1"));
+	assert_non_null(strstr(l.status.mend, "kvmtop guest-symbols web01"));
+	check_state(l, SYMBOLS_REFUSED, "addresses are zeros");
+}
+
+static void set_age(const struct env *e, const char *name, time_t seconds)
+{
+	struct timespec t[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path_in(e, name), t, 0), 0);
+}
+
+/* From before the VM was started: where KASLR moves the kernel it has other addresses since. */
+static void of_another_boot(void **state)
+{
+	struct env *e = *state;
+
+	put(e, "kvmtop/guests/web01/kallsyms",
+	    "ffffffff9c600000 T _stext\nffffffff9c600100 T f\nffffffff9c600200 T _etext\n");
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	set_age(e, "kvmtop/guests/web01/kallsyms", 7 * 86400);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "before this VM was started");
+	/* A kernel that does not move is where it was. */
+	put(e, "kvmtop/guests/web01/kallsyms",
+	    "ffffffff81000000 T _stext\nffffffff81000100 T f\nffffffff81000200 T _etext\n");
+	set_age(e, "kvmtop/guests/web01/kallsyms", 7 * 86400);
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+}
+
+/* --- vmlinux --- */
+
+static const struct made_symbol kernel_symbols[] = {
+	{"_stext", 0xffffffff81000000, 0, STT_NOTYPE, STB_GLOBAL, false},
+	{"default_idle", 0xffffffff81000100, 0x20, STT_FUNC, STB_GLOBAL, false},
+	{"native_cpuid", 0xffffffff81000200, 0x20, STT_FUNC, STB_GLOBAL, false},
+	{"native_write_msr", 0xffffffff81000300, 0x20, STT_FUNC, STB_GLOBAL, false},
+	{"kernel_randomize_memory", 0xffffffff81000400, 0x20, STT_FUNC, STB_GLOBAL, false},
+};
+static const uint8_t kernel_id[8] = {0x6a, 0x2b, 0x4a, 0xc7, 0x75, 0x85, 0xb8, 0xcf};
+
+/* With the instructions where their functions are; without the last symbol it cannot move. */
+static void put_vmlinux(const struct env *e, const char *name, bool kaslr)
+{
+	uint8_t code[0x500] = {0};
+	struct made_elf f = {.class = ELFCLASS64,
+			     .data = ELFDATA2LSB,
+			     .machine = EM_X86_64,
+			     .text = 0xffffffff81000000,
+			     .text_size = 0x4000,
+			     .code = code,
+			     .code_len = sizeof(code),
+			     .symbol = kernel_symbols,
+			     .n = N(kernel_symbols) - !kaslr,
+			     .build_id = kernel_id};
+
+	code[0x100 + 8] = 0xf4;
+	memcpy(code + 0x200 + 4, "\x0f\xa2", 2);
+	memcpy(code + 0x300 + 6, "\x0f\x30", 2);
+	close(made_elf(&f, path_in(e, name)));
+}
+
+static void vmlinux_and_its_slide(void **state)
+{
+	struct env *e = *state;
+	struct loaded l;
+
+	put(e, "kvmtop/guests/web01/modules", "kvm 8192 0 - Live 0xffffffffc0304000\n");
+	put_vmlinux(e, "kvmtop/guests/web01/vmlinux", true);
+	l = load(e, &web01);
+	assert_true(l.wants_evidence);
+	check_state(l, SYMBOLS_REFUSED, "KASLR slide is not known");
+	/* From a list that has little more than _stext. */
+	put(e, "kvmtop/guests/web01/kallsyms", "ffffffff9c600000 T _stext\n");
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff9c600210), "native_cpuid");
+	check_state(load(e, &web01), SYMBOLS_PARTIAL, "no symbols of modules");
+	/* Not by whole pages: no slide of this kernel. */
+	put(e, "kvmtop/guests/web01/kallsyms", "ffffffff9c600123 T _stext\n");
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "another kernel's than the guest runs");
+	unlink(path_in(e, "kvmtop/guests/web01/kallsyms"));
+	put(e, "kvmtop/guests/web01/vmcoreinfo",
+	    "OSRELEASE=6.1\nBUILD-ID=6a2b4ac77585b8cf\nKERNELOFFSET=1b600000\n");
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff9c600210), "native_cpuid");
+	put(e, "kvmtop/guests/web01/vmcoreinfo",
+	    "BUILD-ID=6a2b4ac77585b8d0\nKERNELOFFSET=1b600000\n");
+	check_state(load(e, &web01), SYMBOLS_REFUSED,
+		    "build-id 6a2b4ac77585b8cf, the guest's is 6a2b4ac77585b8d0");
+	unlink(path_in(e, "kvmtop/guests/web01/vmcoreinfo"));
+	/* One that cannot move. */
+	put_vmlinux(e, "kvmtop/guests/web01/vmlinux", false);
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000210), "native_cpuid");
+}
+
+static void vmlinux_of_another_kernel(void **state)
+{
+	struct env *e = *state;
+
+	copy(e, DATA "notes-6.1.bin", "notes");
+	put(e, "kvmtop/guests/web01/notes", "");
+	put_vmlinux(e, "kvmtop/guests/web01/vmlinux", false);
+	/* Notes whose build-id has 20 bytes that begin alike. */
+	char cmd[300];
+
+	snprintf(cmd, sizeof(cmd), "cp " DATA "notes-6.1.bin %s/kvmtop/guests/web01/notes", e->dir);
+	assert_int_equal(system(cmd), 0);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "another kernel's: build-id");
+}
+
+static void no_vmlinux(void **state)
+{
+	struct env *e = *state;
+	char image[0x300] = "MZ";
+	FILE *f;
+
+	put(e, "text", "no kernel at all\n");
+	give(e, GUEST_VMLINUX, "web01", path_in(e, "text"));
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "no ELF file");
+	memcpy(image + 0x202, "HdrS", 4);
+	f = fopen(path_in(e, "text"), "w");
+	fwrite(image, sizeof(image), 1, f);
+	fclose(f);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "bzImage has no symbols");
+	take_back(e);
+}
+
+/* The exits of a guest say how far its kernel was moved. */
+static void slide_from_exits(void **state)
+{
+	const uint64_t by = 0x1b600000;
+	const struct symbols_evidence exits[] = {
+		{0xffffffff81000204 + by, EVIDENCE_CPUID},
+		{0xffffffff81000306 + by, EVIDENCE_WRMSR},
+		{0xffffffff81000108 + by, EVIDENCE_HLT},
+		{0xffffffff81000306 + by, EVIDENCE_WRMSR},
+		{0x401000, EVIDENCE_CPUID}, /* the guest's user code */
+	};
+	struct env *e = *state;
+	struct loaded l;
+
+	put_vmlinux(e, "vmlinux", true);
+	give(e, GUEST_VMLINUX, NULL, path_in(e, "vmlinux"));
+	assert_string_equal(name_at(load_with(e, &web01, exits, N(exits)), 0xffffffff81000210 + by),
+			    "native_cpuid");
+	/* One place is no proof. */
+	l = load_with(e, &web01, exits + 1, 1);
+	assert_true(l.wants_evidence);
+	check_state(l, SYMBOLS_REFUSED, "slide is not known");
+	/* Exits at which this kernel has other instructions everywhere. */
+	struct symbols_evidence wrong[4];
+
+	for (size_t i = 0; i < N(wrong); i++)
+		wrong[i] =
+			(struct symbols_evidence){0xffffffff81001111 + by + i * 64, EVIDENCE_CPUID};
+	check_state(load_with(e, &web01, wrong, N(wrong)), SYMBOLS_REFUSED, "slide is not known");
+	take_back(e);
+}
+
+/* --- the collecting thread's side --- */
+
+static bool wait_for(struct symbols *s, const struct symsource *src)
+{
+	struct pollfd p = {.fd = symbols_fd(s), .events = POLLIN};
+
+	while (symsource_status(src)->state == SYMBOLS_LOADING) {
+		if (poll(&p, 1, 20000) != 1)
+			return false;
+		symbols_poll(s);
+	}
+	return true;
+}
+
+static struct symsource *open_guest(struct env *e, struct symbols *s)
+{
+	struct guest_vm vm = web01;
+	struct symsource *src;
+
+	(void)e;
+	vm.pid = getpid();
+	src = symbols_guest(s, &vm);
+	assert_non_null(src);
+	assert_int_equal(symsource_status(src)->state, SYMBOLS_LOADING);
+	assert_true(wait_for(s, src));
+	return src;
+}
+
+static void sources_load_beside(void **state)
+{
+	struct env *e = *state;
+	struct symsource *src, *other;
+	struct symbols *s;
+	struct symbol a, b;
+
+	copy(e, DATA "kallsyms-6.1.txt", "kvmtop/guests/web01/kallsyms");
+	assert_int_equal(symbols_new(e->root, &e->files, &s), 0);
+	src = open_guest(e, s);
+	assert_int_equal(symsource_status(src)->state, SYMBOLS_OK);
+	assert_true(symsource_lookup(src, 0xffffffff81a59190, &a));
+	assert_true(symbols_symbol(s, a.table, a.index, &b));
+	assert_string_equal(a.name, b.name);
+	/* A second one has the same tables; closing the first does not hurt. */
+	other = open_guest(e, s);
+	symsource_close(src);
+	symbols_poll(s);
+	assert_true(symsource_lookup(other, 0xffffffff81a59190, &b));
+	assert_int_equal(a.table, b.table);
+	/* Closed while it is loaded, and freed with sources open. */
+	symsource_close(symbols_host(s));
+	assert_non_null(symbols_process(s, getpid()));
+	symbols_free(s);
+}
+
+static void a_new_boot_is_read_again(void **state)
+{
+	struct env *e = *state;
+	struct symsource *src;
+	struct symbols *s;
+	struct symbol a;
+	struct pollfd p;
+
+	put(e, "kvmtop/guests/web01/kallsyms",
+	    "ffffffff81000000 T _stext\nffffffff81000100 T f\nffffffff81000200 T _etext\n");
+	assert_int_equal(symbols_new(e->root, NULL, &s), 0);
+	src = open_guest(e, s);
+	assert_true(symsource_lookup(src, HALT, &a));
+	assert_string_equal(a.name, "f");
+	put(e, "kvmtop/guests/web01/kallsyms.new",
+	    "ffffffff81000000 T _stext\nffffffff81000100 T newer\nffffffff81000200 T _etext\n");
+	assert_int_equal(rename(path_in(e, "kvmtop/guests/web01/kallsyms.new"),
+				path_in(e, "kvmtop/guests/web01/kallsyms")),
+			 0);
+	symsource_refresh(src, 1);
+	p = (struct pollfd){.fd = symbols_fd(s), .events = POLLIN};
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_true(symbols_poll(s));
+	assert_true(symsource_lookup(src, HALT, &a));
+	assert_string_equal(a.name, "newer");
+	/* Not twice in 30 s. */
+	symsource_refresh(src, 1000000000);
+	assert_int_equal(poll(&p, 1, 50), 0);
+	symbols_free(s);
+}
+
+static bool feed(struct symsource *src, uint64_t addr, enum evidence_kind kind, size_t n)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbols_evidence one = {addr + (kind == EVIDENCE_SAMPLE ? i * 8 : 0), kind};
+
+		changed |= symsource_evidence(src, &one, 1);
+	}
+	return changed;
+}
+
+/* What the guest does contradicts its symbols: they are not used from then on. */
+static void evidence_against(void **state)
+{
+	struct env *e = *state;
+	struct symsource *src;
+	struct symbols *s;
+	struct symbol a;
+
+	copy(e, DATA "kallsyms-6.1.txt", "kvmtop/guests/web01/kallsyms");
+	assert_int_equal(symbols_new(e->root, NULL, &s), 0);
+	src = open_guest(e, s);
+	/* Its own functions, its modules, and user code: nothing to say against it. */
+	assert_false(feed(src, 0xffffffff81a59180, EVIDENCE_SAMPLE, 200));
+	assert_false(feed(src, 0xffffffffc0800000, EVIDENCE_SAMPLE, 200));
+	assert_false(feed(src, 0x7f0000001000, EVIDENCE_SAMPLE, 200));
+	assert_true(symsource_lookup(src, 0xffffffff81a59190, &a));
+	/* A kernel that KASLR put elsewhere. */
+	assert_true(feed(src, 0xffffffff9c600000, EVIDENCE_SAMPLE, 200));
+	assert_int_equal(symsource_status(src)->state, SYMBOLS_REFUSED);
+	assert_non_null(strstr(symsource_status(src)->why, "fall on these symbols"));
+	assert_non_null(strstr(symsource_status(src)->mend, "kvmtop guest-symbols web01"));
+	assert_false(symsource_lookup(src, 0xffffffff81a59190, &a));
+	/* The same file again is no better. */
+	symsource_refresh(src, 1);
+	struct pollfd p = {.fd = symbols_fd(s), .events = POLLIN};
+
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_false(symbols_poll(s));
+	assert_int_equal(symsource_status(src)->state, SYMBOLS_REFUSED);
+	symbols_free(s);
+}
+
+static void halts_elsewhere(void **state)
+{
+	struct env *e = *state;
+	struct symsource *src;
+	struct symbols *s;
+
+	put(e, "kvmtop/guests/web01/kallsyms",
+	    "ffffffff81000000 T _stext\nffffffff81000100 T default_idle\n"
+	    "ffffffff81000200 T vfs_read\nffffffff81000300 T _etext\n");
+	assert_int_equal(symbols_new(e->root, NULL, &s), 0);
+	src = open_guest(e, s);
+	assert_false(feed(src, 0xffffffff81000110, EVIDENCE_HLT, 10));
+	assert_false(feed(src, 0xffffffff81000210, EVIDENCE_HLT, 10));
+	symsource_close(src);
+	src = open_guest(e, s);
+	assert_true(feed(src, 0xffffffff81000210, EVIDENCE_HLT, 10));
+	assert_non_null(strstr(symsource_status(src)->why, "no idle loop"));
+	symbols_free(s);
+}
+
+/* --- what guest-symbols keeps --- */
+
+static void capture(void **state)
+{
+	struct env *e = *state;
+	char *text = calloc(1, 1 << 20);
+	struct guest_capture c;
+	struct guest_home home;
+	size_t n = 0;
+	int dir;
+
+	for (int i = 0; i < 3; i++) {
+		static const char *const files[] = {DATA "kallsyms-6.1.txt", DATA "modules-6.1.txt",
+						    DATA "notes-6.1.bin"};
+		FILE *f = fopen(files[i], "r");
+
+		n += fread(text + n, 1, (1 << 20) - n, f);
+		fclose(f);
+	}
+	assert_int_equal(guest_capture_split(text, n, &c), 0);
+	assert_int_equal(c.nmodules, 14);
+	assert_int_equal(c.id.len, 20);
+	assert_int_equal(c.notes_len, 504);
+	assert_int_equal(guest_home_find(&home), 0);
+	assert_string_equal(home.path, e->dir);
+	dir = guest_dir_make(&home, "web01");
+	assert_true(dir >= 0);
+	assert_int_equal(guest_capture_keep(&c, dir), 0);
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	/* Of a kernel without modules: those of before are gone. */
+	c.modules_len = 0;
+	assert_int_equal(guest_capture_keep(&c, dir), 0);
+	assert_int_equal(access(path_in(e, "kvmtop/guests/web01/modules"), F_OK), -1);
+	assert_int_equal(access(path_in(e, "kvmtop/guests/web01/notes"), F_OK), 0);
+	close(dir);
+	free(text);
+}
+
+static void capture_through_a_terminal(void **state)
+{
+	char text[] =
+		"ffffffff81000000 T a\r\nffffffff81000100 t b\t[kvm]\r\nkvm 114 1 a, Live 0x0\r\n"
+		"cat: /sys/kernel/notes: No such file or directory\r\n";
+	struct guest_capture c;
+
+	(void)state;
+	assert_int_equal(guest_capture_split(text, strlen(text), &c), 0);
+	assert_int_equal(c.facts.code, 2);
+	assert_int_equal(c.nmodules, 1);
+	assert_int_equal(c.notes_len, 0);
+	assert_null(memchr(c.kallsyms, '\r', c.kallsyms_len));
+}
+
+/* Under sudo it is the folder of whoever called it. */
+static void home_of_the_caller(void **state)
+{
+	struct guest_home home;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	setenv("SUDO_UID", "1", 1); /* daemon: a user that every Debian has */
+	assert_int_equal(guest_home_find(&home), 0);
+	assert_true(home.sudo);
+	assert_int_equal(home.uid, 1);
+	assert_string_equal(home.path, "/usr/sbin/.config");
+	setenv("SUDO_UID", "0", 1);
+	assert_int_equal(guest_home_find(&home), 0);
+	assert_false(home.sudo);
+	setenv("SUDO_UID", "1; rm", 1);
+	assert_int_equal(guest_home_find(&home), 0);
+	assert_false(home.sudo);
+	unsetenv("SUDO_UID");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_known),
+		TEST(own_folder),
+		TEST(names_that_are_no_paths),
+		TEST(no_links_no_fifos),
+		TEST(options_in_their_order),
+		TEST(packed_files),
+		TEST(zeros),
+		TEST(of_another_boot),
+		TEST(vmlinux_and_its_slide),
+		TEST(vmlinux_of_another_kernel),
+		TEST(no_vmlinux),
+		TEST(slide_from_exits),
+		TEST(sources_load_beside),
+		TEST(a_new_boot_is_read_again),
+		TEST(evidence_against),
+		TEST(halts_elsewhere),
+		TEST(capture),
+		TEST(capture_through_a_terminal),
+		TEST(home_of_the_caller),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
