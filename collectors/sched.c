@@ -502,7 +502,6 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	struct inv_vm *first = inventory_first(s->env->inv);
 	int64_t deadline = clock_mono_ns() + FIRST_NS;
 
-	(void)now;
 	(void)watermark;
 	s->tick++;
 	s->may_hold = raise_nofile(s);
@@ -511,7 +510,8 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		if (s->tick > 1 || clock_mono_ns() < deadline)
 			read_vm(s, vm);
-	s->held_groups = quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0);
+	s->held_groups =
+		quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0, now);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		count_quotas(s, vm);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)

@@ -16,11 +16,20 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "clock.h"
 #include "procfs.h"
 #include "sysroot.h"
 
-#define LOOKUP_TICKS 10 /* a thread that is new may be moved to another group: a VMM does so */
-#define LOOKUP_OLD 40 /* later that is a person's doing, and each look costs an open */
+/*
+ * Which group a thread is in: each look costs an open. A thread that is new may be moved, a VMM
+ * does so; later it is a person's doing, who moves all threads of a VM, so one of them is looked at
+ * often.
+ */
+#define LOOKUP_NEW NS_PER_S /* and up to seven more, so that not all are in one tick */
+#define LOOKUP_ONE (5 * NS_PER_S)
+#define LOOKUP_REST (40 * NS_PER_S) /* and up to seven more */
+#define VMS_A_SECOND 40 /* of more VMs, the one thread less often */
+#define LIMIT_TICKS 10 /* a group's limit is looked at so often at least */
 #define GROUPS_A_TICK 64 /* so many groups' limits are looked at every tick; of more in turn */
 #define BUCKETS 1024 /* 16,000 vCPUs in a group each: 17 a bucket */
 
@@ -47,6 +56,10 @@ struct quotas {
 	unsigned ngroups, made; /* now; ever */
 	unsigned held, may_hold; /* descriptors */
 	unsigned tick;
+	int64_t now, one_every; /* of this tick, ns */
+	const struct inv_vm *vm; /* whose threads are being counted */
+	bool moved; /* one of them is in another group than before */
+	unsigned nvm; /* counted in this tick */
 };
 
 /* Where the CPU controller is mounted; which of them exist differs from host to host. */
@@ -94,9 +107,17 @@ void quotas_free(struct quotas *q)
 	free(q);
 }
 
-unsigned quotas_tick(struct quotas *q, unsigned may_hold)
+unsigned quotas_tick(struct quotas *q, unsigned may_hold, int64_t now)
 {
 	q->tick++;
+	q->now = now;
+	q->one_every = q->nvm * NS_PER_S / VMS_A_SECOND;
+	if (q->one_every > LOOKUP_REST)
+		q->one_every = LOOKUP_REST;
+	if (q->one_every < LOOKUP_ONE)
+		q->one_every = LOOKUP_ONE;
+	q->nvm = 0;
+	q->vm = NULL;
 	q->may_hold = may_hold;
 	return q->held;
 }
@@ -168,16 +189,30 @@ static struct group *lookup(struct quotas *q, const struct inv_thread *t)
 	return get_group(q, path, len == 1 ? 0 : (size_t)len, v1);
 }
 
+/* fresh: not counted in the last tick; its group may have been swept meanwhile. */
+static void follow(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t,
+		   bool fresh)
+{
+	bool first = q->vm != t->vm;
+	struct group *before = tq->group;
+
+	if (first) {
+		q->vm = t->vm;
+		q->moved = false;
+		q->nvm++;
+	}
+	if (!fresh && !q->moved && q->now < tq->due)
+		return;
+	tq->group = lookup(q, t);
+	q->moved |= !fresh && tq->group != before;
+	tq->due = q->now + (fresh ? LOOKUP_NEW : first ? q->one_every : LOOKUP_REST);
+	if (fresh || !first)
+		tq->due += t->tid % 8 * NS_PER_S;
+}
+
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t)
 {
-	/* Not counted in the last tick: its group may have been swept meanwhile. */
-	bool fresh = tq->tick + 1 != q->tick;
-
-	if (fresh || ++tq->age > (tq->settled ? LOOKUP_OLD : LOOKUP_TICKS)) {
-		tq->group = lookup(q, t);
-		tq->age = fresh ? (unsigned)t->tid % LOOKUP_TICKS : 1; /* not all in one tick */
-		tq->settled = !fresh;
-	}
+	follow(q, tq, t, tq->tick + 1 != q->tick);
 	tq->tick = q->tick;
 	for (struct group *g = tq->group; g; g = g->parent) {
 		if (g->counted != q->tick)
@@ -247,8 +282,8 @@ static bool limit_due(const struct quotas *q, const struct group *g)
 {
 	unsigned every = 1 + q->ngroups / GROUPS_A_TICK;
 
-	if (every > LOOKUP_TICKS)
-		every = LOOKUP_TICKS;
+	if (every > LIMIT_TICKS)
+		every = LIMIT_TICKS;
 	return !g->tick || (q->tick + g->turn) % every == 0;
 }
 
@@ -336,7 +371,7 @@ static void sweep_bucket(struct quotas *q, struct group **at)
 	while (*at) {
 		struct group *g = *at;
 
-		if (q->tick - g->counted <= 3 * LOOKUP_TICKS) {
+		if (q->tick - g->counted <= 3 * LIMIT_TICKS) {
 			at = &g->next;
 			continue;
 		}

@@ -18,19 +18,19 @@ struct group;
 struct thread_quota {
 	struct group *group; /* its own; ->parent up to the machine's scope */
 	uint64_t throttled_ns; /* what held it back, summed by us: grows only */
-	bool settled; /* it was looked up a second time, and is now seldom */
-	unsigned age; /* ticks since its group was looked up */
+	int64_t due; /* its group is looked up again then, ns */
 	unsigned tick; /* in which it was counted last */
 };
 
 struct quotas *quotas_new(const struct collector_env *env); /* NULL: no memory */
 void quotas_free(struct quotas *q);
 /*
- * A new tick: every group will be read anew when it is asked for first. may_hold: how many
- * descriptors of groups with a limit may stay open. Returns how many do.
+ * A new tick at now (ns): every group will be read anew when it is asked for first. may_hold: how
+ * many descriptors of groups with a limit may stay open. Returns how many do.
  */
-unsigned quotas_tick(struct quotas *q, unsigned may_hold);
-/* Counts the thread into its groups; call for all vCPU threads before any quotas_push(). */
+unsigned quotas_tick(struct quotas *q, unsigned may_hold, int64_t now);
+/* Counts the thread into its groups; call for all vCPU threads, VM by VM, before any quotas_push().
+ */
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t);
 /* Reads what is due and hands the thread's figures to the sink. */
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now);

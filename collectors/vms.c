@@ -24,7 +24,12 @@
 #define PAUSE_NS (4 * NS_PER_MS) /* between slices: events are to be read too */
 #define OPEN_NS (40 * NS_PER_MS) /* a small host is all there at the first frame */
 #define WAIT_SCANS 100 /* a vCPU that was made and never runs is not asked for ever */
-#define VCPUS_EVERY 4 /* periodic looks, after as many */
+#define VCPUS_YOUNG 4 /* looks: so long a VMM's vCPUs may still find their threads */
+/* A vCPU changes threads without a trace: seen so soon, where that takes few files a second. */
+#define VCPUS_EVERY (5 * NS_PER_S)
+#define VCPUS_SELDOM (40 * NS_PER_S) /* and on the largest hosts */
+#define VCPUS_A_SECOND 40 /* of 25 us each */
+#define ASK_SHARE 10 /* answers take at most one part in so many of the time */
 #define BUF_SIZE (128 * 1024)
 
 static void free_note(void *ctx, struct inv_vm *vm)
@@ -81,20 +86,30 @@ static void slice(struct vms *s, int64_t now, int64_t budget)
 	arm(s, !done);
 }
 
-/* A vCPU's first run: debugfs names its thread from now on. */
+static struct vmm *vmm_of(const struct vms *s, const struct inv_thread *t)
+{
+	for (size_t i = 0; i < s->nvmm; i++)
+		if (s->vmm[i]->pid == t->vm->pid && s->vmm[i]->start == t->vm->start)
+			return s->vmm[i];
+	return NULL;
+}
+
+/*
+ * A vCPU's first run: debugfs names its thread from now on. A VM that starts a thousand of them
+ * asks a thousand times, and each answer takes a thousand files.
+ */
 static void answer(void *ctx, struct inv_thread *t)
 {
 	struct vms *s = ctx;
+	struct vmm *m = vmm_of(s, t);
+	int64_t now = clock_mono_ns();
 
-	for (size_t i = 0; i < s->nvmm; i++) {
-		struct vmm *m = s->vmm[i];
-
-		if (m->pid != t->vm->pid || m->start != t->vm->start)
-			continue;
-		if (!m->died)
-			vms_scan(s, m, LOOK_VCPUS);
+	if (!m || m->died || now - m->asked < ASK_SHARE * m->ask_cost)
 		return;
-	}
+	if (!vms_scan(s, m, LOOK_VCPUS))
+		return;
+	m->asked = clock_mono_ns();
+	m->ask_cost = m->asked - now;
 }
 
 static void vms_close(void *state)
@@ -215,19 +230,37 @@ static void end_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t watermark
 static void refresh_vmm(struct vms *s, struct vmm *m, int64_t now, int64_t watermark)
 {
 	bool periodic = (s->tick + m->phase) % VMS_RESCAN_TICKS == 0;
-	/* Which thread runs which vCPU changes without a trace, but hardly ever: a file each. */
-	bool vcpus = (s->tick + m->phase) % (VCPUS_EVERY * VMS_RESCAN_TICKS) == 0;
 	long n = m->died ? 0 : vms_nthreads(s, m);
 
 	if (!n)
 		end_vmm(s, m, now, watermark);
 	else if (m->dirty || lost_its_vm(s, m))
 		vms_scan(s, m, LOOK_ALL);
-	else if (vcpus || (periodic && m->scans < VCPUS_EVERY) ||
-		 (m->waiting && m->scans < WAIT_SCANS))
+	else if ((periodic && m->scans < VCPUS_YOUNG) || (m->waiting && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_VCPUS);
 	else if (periodic || n != m->nthreads || m->young || (m->unnamed && m->scans < WAIT_SCANS))
 		vms_scan(s, m, LOOK_THREADS);
+}
+
+/* Each VMM in its turn: all of them in five seconds, or as few as is cheap. */
+static void look_again(struct vms *s, int64_t now)
+{
+	int64_t every = (int64_t)inventory_nvcpu(s->inv) * NS_PER_S / VCPUS_A_SECOND;
+
+	if (every > VCPUS_SELDOM)
+		every = VCPUS_SELDOM;
+	if (every < VCPUS_EVERY)
+		every = VCPUS_EVERY;
+	for (size_t i = 0; i < s->nvmm; i++) {
+		struct vmm *m = s->vmm[i];
+
+		if (m->died || now < m->vcpus_due)
+			continue;
+		if (m->vcpus_due)
+			vms_look_vcpus(s, m);
+		/* The first time it was looked at a moment ago; they are spread from then on. */
+		m->vcpus_due = now + (m->vcpus_due ? every : every * (m->phase % 16 + 1) / 16);
+	}
 }
 
 static int vms_tick(void *state, int64_t now, int64_t watermark)
@@ -242,6 +275,7 @@ static int vms_tick(void *state, int64_t now, int64_t watermark)
 	for (size_t i = s->nvmm; i-- > 0;)
 		if (i < s->nvmm)
 			refresh_vmm(s, s->vmm[i], now, watermark);
+	look_again(s, now);
 	slice(s, now, SLICE_NS);
 	say_sources(s);
 	return err;
@@ -320,6 +354,20 @@ static void find_owner(struct vms *s, pid_t tid, pid_t pid, int64_t now)
 		end_provisional(s, tid, st.comm, pid);
 }
 
+/* A known thread that uses guest time runs a vCPU, whichever: debugfs knows. */
+static void find_vcpu(struct vms *s, pid_t tid, int64_t now)
+{
+	struct inv_thread *t = inventory_thread(s->inv, tid);
+	struct vmm *m = t && !t->vcpu ? vmm_of(s, t) : NULL;
+
+	if (!m || now < m->unsure_until)
+		return;
+	answer(s, t);
+	m = vmm_of(s, t); /* it may have been dropped; the thread is freed later */
+	if (m && !t->vcpu)
+		m->unsure_until = now + VCPUS_EVERY;
+}
+
 static void resolve_one(struct vms *s, pid_t tid, int64_t now)
 {
 	pid_t pid = vms_tgid(s, tid);
@@ -346,6 +394,8 @@ int vms_resolve(void *state, int64_t now)
 		listed = true;
 		if (is_provisional(s, tid))
 			resolve_one(s, tid, now);
+		else
+			find_vcpu(s, tid, now);
 		/* Its thread found its VM, perhaps with another's: the empty shell goes. */
 		if (!is_provisional(s, tid))
 			end_provisional(s, tid, "", 0);

@@ -45,6 +45,9 @@ struct vmm {
 	unsigned scans;
 	uint32_t stamp; /* of the task list read last */
 	int64_t died; /* seen to have ended then, ns; 0: lives */
+	int64_t vcpus_due; /* which thread runs which vCPU is looked at again then, ns */
+	int64_t unsure_until; /* no answer could be found: not asked again before, ns */
+	int64_t asked, ask_cost; /* by an event of an unknown vCPU: when, how long it took, ns */
 	bool dirty; /* look again at once */
 	bool no_fds; /* /proc/<pid>/fd may not be read */
 	bool young; /* has a thread that was read for the first time just now */
@@ -155,6 +158,8 @@ enum vms_look {
 };
 
 bool vms_scan(struct vms *s, struct vmm *m, enum vms_look look);
+/* Which thread runs which vCPU, as debugfs says it; nothing else. */
+void vms_look_vcpus(struct vms *s, struct vmm *m);
 /* A VM of that key in m; adopts the provisional one of s->unknown when `alone`. */
 struct inv_vm *vms_take_vm(struct vms *s, struct vmm *m, const char *key, int fd, bool alone);
 /* The thread list alone. 0 or -errno: the process ended. */

@@ -557,6 +557,15 @@ static void match_all(struct vms *s, struct vmm *m)
 	}
 }
 
+void vms_look_vcpus(struct vms *s, struct vmm *m)
+{
+	uint64_t before = inventory_generation(s->inv);
+
+	scan_vcpus(s, m, true);
+	if (inventory_generation(s->inv) != before)
+		match_all(s, m);
+}
+
 bool vms_scan(struct vms *s, struct vmm *m, enum vms_look look)
 {
 	int err;

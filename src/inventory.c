@@ -394,6 +394,12 @@ void inventory_ask(struct inventory *inv, struct inv_thread *t)
 		inv->ask(inv->ask_ctx, t);
 }
 
+void inventory_unsure(struct inventory *inv, struct inv_thread *t)
+{
+	if (inv->ask && !t->vcpu && !(t->flags & (INV_PROVISIONAL | INV_GONE)))
+		unknown_push(inv, t->tid);
+}
+
 pid_t inventory_take_unknown(struct inventory *inv)
 {
 	pid_t tid;

@@ -130,6 +130,10 @@ struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid);
 void inventory_ask(struct inventory *inv, struct inv_thread *t);
 void inventory_on_ask(struct inventory *inv, void (*ask)(void *ctx, struct inv_thread *t),
 		      void *ctx);
+/*
+ * A known thread that runs no vCPU as far as is known used guest time: it goes on the same list.
+ */
+void inventory_unsure(struct inventory *inv, struct inv_thread *t);
 /* Takes one tid off that list; 0: empty. */
 pid_t inventory_take_unknown(struct inventory *inv);
 /* Thread t moves to another VM (a provisional one was identified); cookies stay with it. */

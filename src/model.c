@@ -139,12 +139,22 @@ static void on_sampling(void *ctx, const struct sampling_state *s)
 	model_sampling(ctx, s);
 }
 
+/* It runs a vCPU, whatever is known of it: only what runs one has guest time. */
+static bool is_guests(const struct use_state *u, const struct thread_reading *r)
+{
+	return !r->thread->vcpu && u->seen && u->last.has_gtime && r->has_gtime &&
+	       r->gtime > u->last.gtime;
+}
+
 static void on_thread(void *ctx, const struct thread_reading *r)
 {
 	struct model_thread *s = model_thread_state(r->thread);
+	struct model *m = ctx;
 
+	if (s && is_guests(&s->use, r))
+		inventory_unsure(m->inv, r->thread);
 	if (s)
-		use_reading(&s->use, r, ((struct model *)ctx)->config.clk_tck);
+		use_reading(&s->use, r, m->config.clk_tck);
 }
 
 static void on_place(void *ctx, const struct place_reading *r)

@@ -4,6 +4,7 @@
 # limit: 90
 """Which VM and which vCPU an event or a second of CPU time belongs to, in the awkward cases."""
 
+import glob
 import os
 import sys
 
@@ -125,10 +126,27 @@ def in_a_container():
     n.same(n.counted(r, g.pid, vcpu=1).get(("mmio", "0xd0000:W")), 200, "and each vCPU has its own")
 
 
+def a_row_follows_its_thread():
+    """CPU and steal are those of the thread that runs the vCPU now, also where no event tells it."""
+    g = n.Guest("-s", "hop", "-k", 3000, "-r", 1000, "-l", "inf", "-t", "", "out:100 spin:50").go()
+    top = n.Kvmtop(delay=0.5).skip(3)
+    right = []
+    for _ in range(30):
+        r = top.next()
+        with open(glob.glob(f"{n.DEBUGFS}/kvm/{g.pid}-*/vcpu0/pid")[0], encoding="ascii") as f:
+            now = int(f.read())
+        right.append(any(v["tid"] == now for vm in n.vms_of(r, g.pid) for v in vm["vcpus"]))
+    wrong = max(len(run) for run in "".join("+" if x else "-" for x in right).split("+"))
+    n.ok(wrong <= 3, "a vCPU that changes threads: its row follows within two seconds", right)
+    top.end()
+    g.kill()
+
+
 def main():
     two_vms_in_one_process()
     one_thread_two_vcpus()
     vcpu_changes_threads()
+    a_row_follows_its_thread()
     short_life()
     ids_with_gaps()
     one_name_twice()

@@ -205,6 +205,35 @@ static void read_host(struct fixture *f, int64_t t, const struct cpu_reading *cp
 	f->sink->host(f->sink->ctx, &h);
 }
 
+static void asked(void *ctx, struct inv_thread *t)
+{
+	(void)ctx;
+	(void)t;
+}
+
+/* A thread that runs no vCPU as far as is known has guest time: who knows more is asked. */
+static void guest_time_of_another_thread(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct thread_reading r = {.cpu = -1, .has_gtime = true, .state = 'R'};
+
+	(void)state;
+	inventory_on_ask(f.inv, asked, NULL);
+	fixture_vm(&f, "web01", 100, 1);
+	for (pid_t tid = 100; tid <= 101; tid++) { /* the VMM's thread, the vCPU's */
+		r.thread = inventory_thread(f.inv, tid);
+		for (int i = 1; i <= 3; i++) {
+			r.time = i * SEC;
+			r.utime = (uint64_t)i * 50;
+			r.gtime = i < 3 ? 20 : 60;
+			f.sink->thread(f.sink->ctx, &r);
+			assert_int_equal(inventory_take_unknown(f.inv),
+					 i == 3 && tid == 100 ? 100 : 0);
+		}
+	}
+	fixture_free(&f);
+}
+
 /* More than all CPUs is all of them; far more is a counter that leapt. */
 static void a_task_uses_no_more_than_there_is(void **state)
 {
@@ -379,6 +408,7 @@ int main(void)
 		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
 		cmocka_unit_test(exits_are_the_reason),
+		cmocka_unit_test(guest_time_of_another_thread),
 		cmocka_unit_test(a_task_uses_no_more_than_there_is),
 		cmocka_unit_test(the_host_line_sums_to_100),
 		cmocka_unit_test(counters_that_go_back_are_a_new_baseline),

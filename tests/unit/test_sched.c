@@ -104,7 +104,8 @@ static void tear_down(struct fix *f)
 static void tick(struct fix *f)
 {
 	memset(&f->got, 0, sizeof(f->got));
-	assert_int_equal(collector_sched.tick(f->sched, 0, 0), 0);
+	f->h.now += NS_PER_S;
+	assert_int_equal(collector_sched.tick(f->sched, f->h.now, f->h.now), 0);
 }
 
 static void text(const struct fix *f, const char *path, const char *what)
@@ -493,6 +494,37 @@ static void a_thread_moved_to_another_group_is_followed(void **state)
 	tear_down(&f);
 }
 
+/* The threads of a VM are moved together: one of them is looked at often, and tells for all. */
+static void a_vm_moved_to_another_group_is_seen_soon(void **state)
+{
+	int n = 0;
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	for (int tid = PID + 1; tid <= PID + 4; tid++)
+		add_thread(&f, tid, ROLE_VCPU, GROUP);
+	text(&f, V2 GROUP "/cpu.max", "max 100000\n");
+	for (int i = 0; i < 60; i++)
+		tick(&f);
+	text(&f, V2 "/other/cpu.max", "10000 100000\n");
+	throttled(&f, "/other", 0);
+	for (int tid = PID + 1; tid <= PID + 4; tid++)
+		put(&f.h, "0::/other\n", 10, "proc/%d/task/%d/cgroup", PID, tid);
+	while (!quota_of(&f, PID + 4)->quota_us && n++ < 20)
+		tick(&f);
+	assert_in_range(n, 1, 6);
+	for (int tid = PID + 1; tid <= PID + 4; tid++)
+		assert_int_equal(quota_of(&f, tid)->quota_us, 10000);
+	put(&f.h, "0::" GROUP "\n", strlen("0::" GROUP "\n"), "proc/%d/task/%d/cgroup", PID,
+	    PID + 3);
+	for (n = 0; quota_of(&f, PID + 3)->quota_us && n < 100; n++)
+		tick(&f);
+	assert_in_range(n, 1, 49); /* one alone, which nobody does: later */
+	assert_int_equal(quota_of(&f, PID + 4)->quota_us, 10000);
+	tear_down(&f);
+}
+
 /* ---- places ---- */
 
 static void places_on_demand(void **state)
@@ -567,6 +599,7 @@ int main(void)
 		cmocka_unit_test(limits_that_come_and_go),
 		cmocka_unit_test(version_1_and_the_root_of_a_namespace),
 		cmocka_unit_test(a_thread_moved_to_another_group_is_followed),
+		cmocka_unit_test(a_vm_moved_to_another_group_is_seen_soon),
 		cmocka_unit_test(places_on_demand),
 		cmocka_unit_test(what_is_missing_is_said),
 	};

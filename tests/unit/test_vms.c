@@ -19,61 +19,7 @@
 #include "inventory.h"
 #include "sysroot.h"
 #include "vms.h"
-#include "vms_tree.h"
-
-static int setup(void **state)
-{
-	struct host *h = calloc(1, sizeof(*h));
-
-	snprintf(h->dir, sizeof(h->dir), "/tmp/kvmtop-vms-XXXXXX");
-	assert_non_null(mkdtemp(h->dir));
-	assert_int_equal(chmod(h->dir, 0755), 0);
-	put(h, "", 0, "proc/keep");
-	process(h, 123, "sshd", 100, 0, "sshd -D", "/system.slice/ssh.service");
-	h->now = clock_mono_ns();
-	*state = h;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct host *h = *state;
-	char cmd[96];
-
-	collector_vms.close(h->vms);
-	inventory_free(h->inv);
-	sysroot_close(h->root);
-	snprintf(cmd, sizeof(cmd), "rm -r %s", h->dir);
-	assert_int_equal(system(cmd), 0);
-	free(h);
-	return 0;
-}
-
-static void start(struct host *h, const char *dir)
-{
-	const struct collector_env env = {0};
-	struct collector_env e = env;
-
-	assert_int_equal(sysroot_open(dir ? dir : h->dir, &h->root), 0);
-	h->inv = inventory_new();
-	e.root = h->root;
-	e.inv = h->inv;
-	assert_int_equal(collector_vms.open(&e, &h->vms), 0);
-}
-
-/* One interval later. */
-static void tick(struct host *h)
-{
-	inventory_sweep(h->inv);
-	h->now += NS_PER_S;
-	assert_int_equal(collector_vms.tick(h->vms, h->now, h->now - 5 * NS_PER_MS), 0);
-}
-
-static struct inv_vm *only_vm(struct host *h)
-{
-	assert_int_equal(inventory_nvm(h->inv), 1);
-	return inventory_first(h->inv);
-}
+#include "vms_host.h"
 
 static void the_recorded_vm(void **state)
 {
@@ -281,101 +227,6 @@ static void a_vm_without_a_folder(void **state)
 	assert_int_equal(inventory_nvm(h->inv), 2);
 	assert_non_null(inventory_find(h->inv, 700, 5000, "700-10"));
 	assert_non_null(inventory_find(h->inv, 700, 5000, "fd:30"));
-}
-
-static void one_thread_two_vcpus(void **state)
-{
-	struct host *h = *state;
-	struct inv_vm *vm;
-
-	process(h, 800, "one", 5000, 0, "one", "/");
-	descriptor(h, 800, 4, "anon_inode:kvm-vm");
-	thread_of(h, 800, 801, "vcpu0", 5001, 0);
-	kvm_vcpu(h, "800-4", 0, 801);
-	kvm_vcpu(h, "800-4", 1, 801);
-	start(h, NULL);
-	vm = only_vm(h);
-	assert_int_equal(vm->nvcpu, 2);
-	assert_ptr_equal(vm->vcpu[0]->thread, vm->vcpu[1]->thread);
-	assert_int_equal(vm->vcpu[0]->thread->nvcpus, 2);
-	/* Its name cannot number both. */
-	assert_int_equal(vm->vcpu[0]->index, 0);
-	assert_int_equal(vm->vcpu[1]->index, 1);
-}
-
-static void a_vcpu_changes_threads(void **state)
-{
-	struct host *h = *state;
-	struct inv_vm *vm;
-
-	qemu(h, 900, "hop", 1, true);
-	thread_of(h, 900, 950, "spare", 5001, 0);
-	start(h, NULL);
-	vm = only_vm(h);
-	assert_int_equal(vm->vcpu[0]->thread->tid, 901);
-	kvm_vcpu(h, "900-10", 0, 950);
-	for (int i = 0; i < 10; i++)
-		tick(h);
-	assert_int_equal(vm->vcpu[0]->thread->tid, 950);
-	assert_int_equal(inventory_thread(h->inv, 901)->role, ROLE_VMM);
-	assert_int_equal(vm->nvcpu, 1);
-}
-
-/*
- * As QEMU 7.2 was seen to do: the thread of an unplugged vCPU ends, its descriptor and its folder
- * stay, and plugged in again it is the same vCPU of KVM's with a new thread.
- */
-static void a_vcpu_is_unplugged_and_back(void **state)
-{
-	struct host *h = *state;
-	struct inv_vm *vm;
-
-	qemu(h, 970, "plug", 4, true);
-	start(h, NULL);
-	vm = only_vm(h);
-	assert_int_equal(vm->nvcpu, 4);
-	unmake(h, "proc/970/task/973");
-	unmake(h, "proc/973");
-	tick(h);
-	for (int i = 0; i < 12; i++)
-		tick(h);
-	assert_int_equal(inventory_nvcpu(h->inv), 3);
-	assert_int_equal(vm->nvcpu, 3);
-	assert_int_equal(vm->vcpu[2]->kvm_id, 3);
-	assert_int_equal(vm->vcpu[2]->index, 3);
-	assert_int_equal(vm->vcpu[2]->thread->tid, 974);
-	thread_of(h, 970, 980, "CPU 2/KVM", 6001, 0);
-	kvm_vcpu(h, "970-10", 2, 980);
-	for (int i = 0; i < 11; i++)
-		tick(h);
-	assert_int_equal(vm->nvcpu, 4);
-	assert_int_equal(vm->vcpu[2]->kvm_id, 2);
-	assert_int_equal(vm->vcpu[2]->index, 2);
-	assert_int_equal(vm->vcpu[2]->thread->tid, 980);
-}
-
-/* A thread names itself: one that is starved from the start does so after all others. */
-static void a_name_comes_late(void **state)
-{
-	struct host *h = *state;
-	struct inv_vm *vm;
-
-	process(h, 960, "vmm", 5000, 0, "vmm", "/");
-	thread_of(h, 960, 961, "CPU 0/KVM", 5001, 0);
-	thread_of(h, 960, 962, "vmm", 5001, 0);
-	descriptor(h, 960, 12, "anon_inode:kvm-vm");
-	kvm_vcpu(h, "960-12", 0, 961);
-	kvm_vcpu(h, "960-12", 2, 962);
-	start(h, NULL);
-	vm = only_vm(h);
-	assert_int_equal(vm->nvcpu, 2);
-	for (int i = 0; i < 30; i++)
-		tick(h);
-	assert_true(vm->vcpu[1]->index_guessed);
-	thread_of(h, 960, 962, "CPU 1/KVM", 5001, 0);
-	tick(h);
-	assert_false(vm->vcpu[1]->index_guessed);
-	assert_int_equal(vm->vcpu[1]->index, 1);
 }
 
 /* Ids come with 0, 1, 10, 2 in the folder: numbers sort, names do not. */
@@ -602,27 +453,6 @@ static void an_event_of_an_unknown_thread(void **state)
 	assert_string_equal(only_vm(h)->name, "quick");
 }
 
-/* A vCPU that had not run when it was found: its first event asks for its thread. */
-static void an_event_of_a_thread_without_a_vcpu(void **state)
-{
-	struct host *h = *state;
-	struct inv_thread *t;
-
-	process(h, 2900, "twovm", 5000, 0, "twovm", "/");
-	descriptor(h, 2900, 4, "anon_inode:kvm-vm");
-	descriptor(h, 2900, 6, "anon_inode:kvm-vm");
-	thread_of(h, 2900, 2901, "twovm", 5001, 0);
-	kvm_vcpu(h, "2900-4", 0, 0);
-	kvm_vcpu(h, "2900-6", 0, 0);
-	start(h, NULL);
-	t = inventory_thread(h->inv, 2901);
-	assert_null(t->vcpu);
-	kvm_vcpu(h, "2900-6", 0, 2901);
-	inventory_ask(h->inv, t);
-	assert_string_equal(t->vm->key, "2900-6");
-	assert_ptr_equal(t->vcpu, t->vm->vcpu[0]);
-}
-
 /* Another VM that is new at the same time is not taken for the one of the event. */
 static void an_event_beside_another_new_vm(void **state)
 {
@@ -751,10 +581,6 @@ int main(void)
 		WITH(two_vms_in_one_process),
 		WITH(two_vms_in_one_process_without_debugfs),
 		WITH(a_vm_without_a_folder),
-		WITH(one_thread_two_vcpus),
-		WITH(a_vcpu_changes_threads),
-		WITH(a_vcpu_is_unplugged_and_back),
-		WITH(a_name_comes_late),
 		WITH(vcpus_sort_by_number),
 		WITH(two_vms_of_one_name),
 		WITH(a_vm_comes_and_goes),
@@ -764,7 +590,6 @@ int main(void)
 		WITH(guessed_without_rights),
 		WITH(guessed_by_guest_time),
 		WITH(an_event_of_an_unknown_thread),
-		WITH(an_event_of_a_thread_without_a_vcpu),
 		WITH(an_event_beside_another_new_vm),
 		WITH(a_vm_in_an_old_process),
 		WITH(an_event_of_a_thread_that_is_gone),
