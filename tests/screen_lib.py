@@ -67,6 +67,10 @@ class Terminal:
     def pid(self):
         return int(self.tmux("display-message", "-p", "-t", "t:1", "#{pane_pid}"))
 
+    def size(self):
+        """Columns and lines of the window."""
+        return tuple(map(int, self.tmux("display-message", "-p", "-t", "t:1", "#{pane_width} #{pane_height}").split()))
+
     def end(self):
         subprocess.run(["tmux", "-L", self.socket, "kill-server"], env=self.env, capture_output=True,
                        check=False)
