@@ -457,8 +457,9 @@ static int make_table(struct symbuild *b, struct symcache *cache, size_t from, s
 
 		if (it->rank == ITEM_BOUND)
 			continue;
-		t->level[0][n] = (uint32_t)(it->addr - first->addr);
-		t->entry[n++] = (struct symtab_entry){.size = it->size, .name = (uint32_t)at};
+		*symtab_offset(t, n) = (uint32_t)(it->addr - first->addr);
+		*symtab_entry(t, n++) =
+			(struct symtab_entry){.size = it->size, .name = (uint32_t)at};
 		memcpy(t->names + at, b->names + it->name, it->len);
 		at += it->len + 1u;
 	}

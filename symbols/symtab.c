@@ -9,44 +9,48 @@
 struct symmap {
 	_Atomic unsigned refs;
 	size_t n;
+	size_t largest; /* the part with the most symbols: the kernel, asked first */
 	struct symmap_part part[]; /* by lo, not overlapping */
 };
 
 /* --- tables --- */
 
-static size_t padded(size_t n)
+static size_t nodes(size_t n)
 {
-	return (n + SYMTAB_NODE - 1) / SYMTAB_NODE * SYMTAB_NODE;
+	return (n + SYMTAB_NODE - 1) / SYMTAB_NODE;
 }
 
 struct symtab *symtab_alloc(uint32_t n, size_t names_len)
 {
-	size_t size[SYMTAB_LEVELS], nlevels = 0, total = 0, bytes;
+	const size_t line = SYMTAB_NODE * sizeof(uint32_t),
+		     head = (sizeof(struct symtab) + 63) / 64 * 64;
+	size_t nleaf = nodes(n), lines = 0, bytes;
 	struct symtab *t;
 	char *p;
 
-	for (size_t k = n; k; k = k > SYMTAB_NODE ? padded(k) / SYMTAB_NODE : 0) {
-		size[nlevels] = padded(k);
-		total += size[nlevels++];
-	}
-	/* The offsets first: they must begin on a cache line. */
-	bytes = total * sizeof(uint32_t) + n * sizeof(struct symtab_entry) + names_len;
-	bytes = (sizeof(*t) + 63) / 64 * 64 + (bytes + 63) / 64 * 64;
+	for (size_t k = nleaf; k > 1; k = nodes(k))
+		lines += nodes(k);
+	/* Everything begins on a cache line. */
+	bytes = head + nleaf * sizeof(struct symtab_leaf) + lines * line +
+		(names_len + 63) / 64 * 64;
 	t = aligned_alloc(64, bytes);
 	if (!t)
 		return NULL;
 	memset(t, 0, bytes);
-	p = (char *)t + (sizeof(*t) + 63) / 64 * 64;
-	for (size_t l = 0; l < nlevels; l++) {
-		t->level[l] = (uint32_t *)(void *)p;
-		memset(p, 0xff, size[l] * sizeof(uint32_t)); /* SYMTAB_PAD */
-		p += size[l] * sizeof(uint32_t);
+	p = (char *)t + head;
+	t->leaf = (struct symtab_leaf *)(void *)p;
+	for (size_t i = 0; i < nleaf; i++)
+		memset(t->leaf[i].offset, 0xff, line); /* SYMTAB_PAD */
+	p += nleaf * sizeof(struct symtab_leaf);
+	for (size_t k = nleaf; k > 1; k = nodes(k)) {
+		t->level[t->nlevels++] = (uint32_t *)(void *)p;
+		memset(p, 0xff, nodes(k) * line);
+		p += nodes(k) * line;
 	}
-	t->entry = (struct symtab_entry *)(void *)p;
-	t->names = p + n * sizeof(struct symtab_entry);
+	t->names = p;
 	t->module = t->names;
 	t->names_len = names_len;
-	t->nlevels = (uint32_t)nlevels;
+	t->nleaf = nleaf;
 	t->n = n;
 	t->bytes = bytes;
 	atomic_store(&t->refs, 1);
@@ -75,12 +79,18 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t len)
 
 static void seal(struct symtab *t)
 {
-	for (uint32_t l = 1; l < t->nlevels; l++)
-		for (size_t i = 0; t->level[l - 1] + i * SYMTAB_NODE < t->level[l]; i++)
+	size_t below = t->nleaf;
+
+	for (size_t i = 0; i < below && t->nlevels; i++)
+		t->level[0][i] = t->leaf[i].offset[0];
+	for (uint32_t l = 1; l < t->nlevels; l++) {
+		below = nodes(below);
+		for (size_t i = 0; i < below; i++)
 			t->level[l][i] = t->level[l - 1][i * SYMTAB_NODE];
+	}
 	t->hash = hash_bytes(t->n, t->names, t->names_len);
 	if (t->n)
-		t->hash = hash_bytes(t->hash, t->level[0], t->n * sizeof(uint32_t));
+		t->hash = hash_bytes(t->hash, t->leaf, t->nleaf * sizeof(*t->leaf));
 }
 
 struct symtab *symtab_shared(struct symcache *cache, struct symtab *t)
@@ -150,17 +160,18 @@ uint64_t symtab_hash(const struct symtab *t)
 bool symtab_equal(const struct symtab *a, const struct symtab *b)
 {
 	return a->hash == b->hash && a->n == b->n && a->names_len == b->names_len &&
-	       (!a->n || memcmp(a->level[0], b->level[0], a->n * sizeof(uint32_t)) == 0) &&
-	       (!a->n || memcmp(a->entry, b->entry, a->n * sizeof(*a->entry)) == 0) &&
+	       (!a->n || memcmp(a->leaf, b->leaf, a->nleaf * sizeof(*a->leaf)) == 0) &&
 	       memcmp(a->names, b->names, a->names_len) == 0;
 }
 
 static void symbol_at(const struct symtab *t, uint32_t i, uint64_t bias, struct symbol *out)
 {
-	*out = (struct symbol){.name = t->names + t->entry[i].name,
+	const struct symtab_entry *e = symtab_entry(t, i);
+
+	*out = (struct symbol){.name = t->names + e->name,
 			       .module = t->module,
-			       .start = t->level[0][i] + bias,
-			       .size = t->entry[i].size,
+			       .start = *symtab_offset(t, i) + bias,
+			       .size = e->size,
 			       .table = t->id,
 			       .index = i};
 }
@@ -173,23 +184,31 @@ bool symtab_symbol(const struct symtab *t, uint32_t index, struct symbol *out)
 	return true;
 }
 
-/* The last symbol at or below; false when all are above. Branch-free inside a node. */
+/* How many of a node's offsets are at or below; without a branch, and as vectors. */
+static unsigned count_below(const uint32_t *node, uint32_t rel)
+{
+	unsigned below = 0;
+
+	for (unsigned i = 0; i < SYMTAB_NODE; i++)
+		below += node[i] <= rel;
+	return below;
+}
+
+/* The last symbol at or below; false when all are above. */
 static bool find_below(const struct symtab *t, uint32_t rel, uint32_t *index)
 {
 	size_t pos = 0;
+	unsigned below;
 
 	for (uint32_t l = t->nlevels; l--;) {
-		const uint32_t *key = t->level[l] + pos * SYMTAB_NODE;
-		unsigned below = 0;
-
-		for (unsigned i = 0; i < SYMTAB_NODE; i++)
-			below += key[i] <= rel;
+		below = count_below(t->level[l] + pos * SYMTAB_NODE, rel);
 		if (!below)
 			return false;
 		pos = pos * SYMTAB_NODE + below - 1;
 	}
-	*index = (uint32_t)pos;
-	return t->nlevels;
+	below = t->n ? count_below(t->leaf[pos].offset, rel) : 0;
+	*index = (uint32_t)(pos * SYMTAB_NODE) + below - 1;
+	return below;
 }
 
 /* --- maps --- */
@@ -247,8 +266,11 @@ static void merge(struct symmap *m, const struct symmap_part *named, size_t nnam
 	}
 	while (k < nnamed)
 		m->part[m->n++] = named[k++];
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = 0; i < m->n; i++) {
 		symtab_ref(m->part[i].tab);
+		if (m->part[i].tab->n > m->part[m->largest].tab->n)
+			m->largest = i;
+	}
 }
 
 struct symmap *symmap_new(const struct symmap_part *part, size_t n)
@@ -265,7 +287,7 @@ struct symmap *symmap_new(const struct symmap_part *part, size_t n)
 	}
 	if (m) {
 		atomic_init(&m->refs, 1);
-		m->n = 0;
+		m->n = m->largest = 0;
 		merge(m, named, nnamed, nameless, nnameless);
 	}
 	free(named);
@@ -301,8 +323,11 @@ size_t symmap_parts(const struct symmap *m, const struct symmap_part **out)
 
 static const struct symmap_part *part_of(const struct symmap *m, uint64_t addr)
 {
-	size_t lo = 0, n = m->n;
+	size_t lo = m->largest, n = m->n;
 
+	if (n && addr - m->part[lo].lo < m->part[lo].hi - m->part[lo].lo)
+		return &m->part[lo];
+	lo = 0;
 	while (n > 1) {
 		size_t half = n / 2;
 
@@ -325,7 +350,7 @@ bool symmap_lookup(const struct symmap *m, uint64_t addr, struct symbol *out)
 	rel = addr - p->bias;
 	if (rel >= SYMTAB_PAD || !find_below(p->tab, (uint32_t)rel, &i))
 		return false;
-	if (rel - p->tab->level[0][i] >= p->tab->entry[i].size)
+	if (rel - *symtab_offset(p->tab, i) >= symtab_entry(p->tab, i)->size)
 		return false;
 	symbol_at(p->tab, i, p->bias, out);
 	return true;
@@ -337,7 +362,7 @@ bool symmap_find(const struct symmap *m, const char *name, struct symbol *out)
 		const struct symmap_part *p = &m->part[k];
 
 		for (uint32_t i = 0; i < p->tab->n; i++) {
-			if (strcmp(p->tab->names + p->tab->entry[i].name, name) != 0)
+			if (strcmp(p->tab->names + symtab_entry(p->tab, i)->name, name) != 0)
 				continue;
 			symbol_at(p->tab, i, p->bias, out);
 			/* A part may show less than its table has. */

@@ -289,7 +289,42 @@ def discovery():
     return [Row(what, "ms", ours, "all their fds", scan), Row("  without debugfs", "ms", bare, "all their fds", scan)]
 
 
-PARTS = {p.__name__: p for p in (events, model, slowdown, tree, threads, whole, discovery)}
+# --- symbols ------------------------------------------------------------------------------------
+LINES = 200000
+
+
+def big_kallsyms(path):
+    """This kernel's own list, filled up with modules as they are spelled: LINES lines."""
+    with open("/proc/kallsyms", encoding="utf-8") as f:
+        lines = f.read().splitlines()[:LINES]
+    names = [ln.split()[2] for ln in lines if " t " in ln or " T " in ln]
+    at = 0xffffffffc1000000
+    for i in range(LINES - len(lines)):
+        if i % 500 == 0:
+            at += 0x10000
+        at += 16 + i * 7 % 97
+        lines.append(f"{at:016x} t {names[i % len(names)]}\t[module_{i // 500}]")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def symbols():
+    with tempfile.TemporaryDirectory() as folder:
+        big, small, data = (os.path.join(folder, n) for n in ("big", "small", "perf.data"))
+        big_kallsyms(big)
+        with open(small, "w", encoding="utf-8") as f:
+            subprocess.run(["grep", "-wE", "_stext|_text|_etext", big], stdout=f, check=True)
+        subprocess.run(["perf", "record", "-q", "-a", "-e", "cpu-clock", "-o", data, "sleep", "0.3"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        report = ["perf", "report", "-i", data, "--stdio", "-s", "sym", "--kallsyms"]
+        rows, theirs = program("bench_symbols", big), []
+        ours = rows[0].ours
+        for _ in ours:
+            theirs.append(cpu_of_command([*report, big]) - cpu_of_command([*report, small]))
+    return [Row(f"symbols: load a kallsyms of {LINES} lines", "ms", ours, "perf report", theirs, limit=60), *rows[1:]]
+
+
+PARTS = {p.__name__: p for p in (events, model, slowdown, tree, threads, whole, discovery, symbols)}
 
 
 def too_long(*_):
