@@ -96,6 +96,48 @@ static void values(void **state)
 	options_free(&o);
 }
 
+static void check_guest_file(const struct guest_file_option *f, enum guest_file what,
+			     const char *vm, const char *file)
+{
+	assert_int_equal(f->what, what);
+	assert_string_equal(f->vm ? f->vm : "-", vm);
+	assert_string_equal(f->file, file);
+}
+
+static void files_of_guests(void **state)
+{
+	struct options o;
+	char buf[256];
+
+	(void)state;
+	good("--guestkallsyms /tmp/a --guestkallsyms web01=/tmp/b --guestmodules b|1=m "
+	     "--guestvmlinux /tmp/x=y --guestmount ./a=b --guestmount db01=mnt=1",
+	     &o, buf);
+	assert_int_equal(o.guest_files.n, 6);
+	check_guest_file(&o.guest_files.option[0], GUEST_KALLSYMS, "-", "/tmp/a");
+	check_guest_file(&o.guest_files.option[1], GUEST_KALLSYMS, "web01", "/tmp/b");
+	check_guest_file(&o.guest_files.option[2], GUEST_MODULES, "b 1", "m");
+	/* A "=" behind a "/" is the file's. */
+	check_guest_file(&o.guest_files.option[3], GUEST_VMLINUX, "-", "/tmp/x=y");
+	check_guest_file(&o.guest_files.option[4], GUEST_MOUNT, "-", "./a=b");
+	check_guest_file(&o.guest_files.option[5], GUEST_MOUNT, "db01", "mnt=1");
+	options_free(&o);
+}
+
+static void words_of_guest_symbols(void **state)
+{
+	struct options o;
+	char buf[256];
+
+	(void)state;
+	good("guest-symbols web01 -- ssh -p 22 root@web01", &o, buf);
+	assert_int_equal(o.command->bit, FOR_GUEST_SYMBOLS);
+	assert_int_equal(o.nwords, 5);
+	assert_string_equal(o.words[0], "web01");
+	assert_string_equal(o.words[2], "-p");
+	options_free(&o);
+}
+
 static void actions(void **state)
 {
 	static const struct {
@@ -166,6 +208,10 @@ static void mistakes(void **state)
 		{"-b -x", "'-x'", "--help"},
 		{"nonsense", "'nonsense'", "--help"},
 		{"doctor twice", "'twice'", "options only"},
+		{"--guestkallsyms =/tmp/a", "--guestkallsyms '=/tmp/a'", "NAME=PATH"},
+		{"--guestmount web01=", "--guestmount 'web01='", "NAME=PATH"},
+		{"guest-symbols a -b", "--batch", "not for kvmtop guest-symbols"},
+		{"doctor --guestmodules a", "--guestmodules", "not for kvmtop doctor"},
 		{"--table vm", "--table", "add --batch"},
 		{"doctor --totals", "--totals", "not for kvmtop doctor"},
 		{"-b --color never", "--color", "not for --batch"},
@@ -256,6 +302,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(values),
+		cmocka_unit_test(files_of_guests),
+		cmocka_unit_test(words_of_guest_symbols),
 		cmocka_unit_test(actions),
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(a_regular_expression_that_is_too_long),

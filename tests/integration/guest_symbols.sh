@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# kvmtop guest-symbols: runs a command "in the guest" (here: a shell that has the recorded files of one),
+# keeps what is good and says what is not. Under sudo the files are the caller's.
+# needs: root
+. "$TOP/tests/tap.sh"
+
+data=$TOP/tests/data/symbols
+export XDG_CONFIG_HOME=$TEST_TMP/config GUEST=$TEST_TMP/guest
+unset SUDO_UID SUDO_GID
+kept=$XDG_CONFIG_HOME/kvmtop/guests/web01
+mkdir "$GUEST"
+cp "$data/kallsyms-6.1.txt" "$GUEST/kallsyms"
+cp "$data/modules-6.1.txt" "$GUEST/modules"
+cp "$data/notes-6.1.bin" "$GUEST/notes"
+
+# A command as ssh is one: its last words are run elsewhere, where these paths mean other files.
+cat >"$TEST_TMP/in-guest" <<'END'
+#!/bin/bash
+[ "$*" = "cat /proc/kallsyms /proc/modules /sys/kernel/notes" ] || { echo "ran: $*"; exit 1; }
+cat "$GUEST/kallsyms" "$GUEST/modules" "$GUEST/notes"
+exit "${STATUS:-0}"
+END
+chmod +x "$TEST_TMP/in-guest"
+
+fetch() { # its output and status; one line on standard error at most
+	"$KVMTOP" guest-symbols "$@" >"$TEST_TMP/out" 2>"$TEST_TMP/err"
+	echo $?
+}
+
+is "$(fetch web01 -- "$TEST_TMP/in-guest")" 0 "a guest's symbols are fetched"
+like "$(cat "$TEST_TMP/out")" "^web01: 6[0-9][0-9] symbols, 14 modules, build-id 6a2b4ac77585b8cf, kept in $kept$" "what came is said"
+cmp "$kept/kallsyms" "$GUEST/kallsyms"
+ok $? "the files are there as they were"
+cmp "$kept/modules" "$GUEST/modules"
+ok $? "and the modules"
+cmp "$kept/notes" "$GUEST/notes"
+ok $? "and the notes"
+is "$(stat -c %a "$kept" "$kept/kallsyms" | tr '\n' ' ')" "700 600 " "nobody else reads them"
+is "$(find "$kept" -name '.*.new' | wc -l)" 0 "nothing half-written is left"
+
+# What is not good is not kept, and what was there stays.
+sed 's/^[0-9a-f]*/0000000000000000/' "$data/kallsyms-6.1.txt" >"$GUEST/kallsyms"
+is "$(fetch web01 -- "$TEST_TMP/in-guest")" 1 "hidden addresses are refused"
+like "$(cat "$TEST_TMP/err")" "kptr_restrict=1" "with what mends it"
+cmp "$kept/kallsyms" "$data/kallsyms-6.1.txt"
+ok $? "the older files are kept"
+head -n 300 "$data/kallsyms-6.1.txt" >"$GUEST/kallsyms"
+is "$(STATUS=255 fetch web01 -- "$TEST_TMP/in-guest")" 1 "a connection that broke is refused"
+like "$(cat "$TEST_TMP/err")" "ended with status 255" "and said"
+is "$(fetch web01 -- echo hello)" 1 "something else than kallsyms is refused"
+like "$(cat "$TEST_TMP/err")" "not print the guest's /proc/kallsyms but 'hello cat" "and shown"
+is "$(fetch web01 -- printf '\033[31mred')" 1 "and control characters in it"
+is "$(grep -c $'\033' "$TEST_TMP/err")" 0 "are escaped"
+is "$(fetch web01 -- "$TEST_TMP/nothing-here")" 1 "a command that is not there"
+is "$(wc -l <"$TEST_TMP/err")" 1 "one line says so"
+is "$(fetch web01)" 2 "no command: wrong usage"
+is "$(fetch '' -- true)" 2 "no name: wrong usage"
+
+# A kernel without modules, whose cat complains, and one with a name that is no path.
+cp "$data/kallsyms-6.1.txt" "$GUEST/kallsyms"
+: >"$GUEST/modules"
+is "$(STATUS=1 fetch web01 -- "$TEST_TMP/in-guest")" 0 "no modules, cat's status 1"
+is "$(test -e "$kept/modules" && echo there)" "" "older modules are gone"
+is "$(fetch '../../etc/x y' -- "$TEST_TMP/in-guest")" 0 "any name will do"
+test -f "$XDG_CONFIG_HOME/kvmtop/guests/%2E.%2F..%2Fetc%2Fx%20y/kallsyms"
+ok $? "and stays in its folder"
+
+# Under sudo: the caller's home, the caller's files; a link that she put there leads nowhere.
+mkdir -m 755 "$TEST_TMP/alice"
+chmod 755 "$TEST_TMP"
+chown 4242:4242 "$TEST_TMP/alice"
+{ cat /etc/passwd && echo "alice:x:4242:4242::$TEST_TMP/alice:/bin/sh"; } >"$TEST_TMP/passwd"
+if mount --bind "$TEST_TMP/passwd" /etc/passwd; then
+	is "$(SUDO_UID=4242 fetch web01 -- "$TEST_TMP/in-guest")" 0 "under sudo"
+	hers=$TEST_TMP/alice/.config/kvmtop/guests/web01
+	is "$(stat -c '%u:%g' "$hers" "$hers/kallsyms" | tr '\n' ' ')" "4242:4242 4242:4242 " "the files are the caller's"
+	rm -r "$TEST_TMP/alice/.config/kvmtop/guests"
+	mkdir "$TEST_TMP/roots"
+	ln -s "$TEST_TMP/roots" "$TEST_TMP/alice/.config/kvmtop/guests"
+	is "$(SUDO_UID=4242 fetch web01 -- "$TEST_TMP/in-guest")" 1 "a link in the way is refused"
+	is "$(ls "$TEST_TMP/roots")" "" "and nothing is written behind it"
+	umount /etc/passwd
+else
+	skip "under sudo" "needs:root cannot mount here"
+fi
+tap_done
