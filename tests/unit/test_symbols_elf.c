@@ -331,7 +331,7 @@ static void debug_link(void **state)
 		struct load_context c;
 		struct sysroot *root;
 		struct loaded l;
-		char name[16];
+		char name[32];
 		void *p;
 
 		snprintf(name, sizeof(name), "lib%d.so", right);
