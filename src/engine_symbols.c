@@ -3,8 +3,6 @@
 #include "engine_symbols.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +14,8 @@
 #define BATCH 128
 #define PAGE_BITS 12
 #define TOP_BIT (1ull << 63)
-#define CHECKED 64 /* addresses of a guest's kernel that are held against its symbols */
-#define FITS 0.8 /* share of them that must fall on a symbol; code made at run time has none */
+#define CHECKED                                                                                    \
+	64 /* addresses of a guest's kernel that are held against its symbols, an interval */
 
 /* What is known of one VM's code. */
 struct vm_symbols {
@@ -25,11 +23,9 @@ struct vm_symbols {
 	struct guest_vm vm; /* as it was asked for; strings are ours */
 	char *name, *uuid;
 	bool halves; /* the guest's kernel is in the upper half of 64 bits: below is user space */
-	bool misfit; /* samples say that these are another kernel's symbols */
-	uint64_t addr[CHECKED]; /* the newest samples of its kernel */
-	unsigned naddr;
+	struct symbols_evidence seen[CHECKED]; /* samples of its kernel in the interval */
+	unsigned nseen;
 	unsigned misses, user_misses; /* of the interval: samples that no symbol covers */
-	char why[SYMBOLS_TEXT + 80]; /* of a misfit */
 };
 
 struct engine_symbols {
@@ -50,8 +46,8 @@ static void close_sources(struct vm_symbols *v)
 	symsource_close(v->guest);
 	symsource_close(v->process);
 	v->guest = v->process = NULL;
-	v->halves = v->misfit = false;
-	v->naddr = 0;
+	v->halves = false;
+	v->nseen = 0;
 }
 
 static void vm_free(void *ctx, struct inv_vm *vm)
@@ -144,7 +140,8 @@ static bool look_up(const struct symsource *src, uint64_t ip, uint8_t domain, st
 
 static void remember(struct vm_symbols *v, uint64_t ip, bool found)
 {
-	v->addr[v->naddr++ % CHECKED] = ip;
+	v->seen[v->nseen++ % CHECKED] =
+		(struct symbols_evidence){.addr = ip, .kind = EVIDENCE_SAMPLE};
 	v->misses += !found;
 }
 
@@ -160,14 +157,13 @@ static void resolve_guest(struct engine_symbols *e, struct vm_symbols *v, const 
 
 	if (!v->guest)
 		v->guest = symbols_guest(e->symbols, &v->vm);
-	found = !v->misfit && look_up(v->guest, s->ip, DOMAIN_GUEST_KERNEL, &h->key);
+	found = look_up(v->guest, s->ip, DOMAIN_GUEST_KERNEL, &h->key);
 	if (upper)
 		remember(v, s->ip, found);
 	if (found)
 		return;
 	if (upper || (!v->halves && s->domain == DOMAIN_GUEST_KERNEL))
-		h->key = page_key(s->ip, DOMAIN_GUEST_KERNEL,
-				  v->misfit ? SYM_NO_TABLE : reason_of(v->guest));
+		h->key = page_key(s->ip, DOMAIN_GUEST_KERNEL, reason_of(v->guest));
 	else
 		h->key = page_key(s->ip, DOMAIN_GUEST_USER, SYM_USER);
 	h->guessed = !upper && !v->halves;
@@ -247,27 +243,14 @@ void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n)
 
 static void check_vm(struct vm_symbols *v, int64_t now)
 {
-	const struct symmap *m = v->guest ? symsource_map(v->guest) : NULL;
-	double share;
-
 	if (v->process && v->user_misses)
 		symsource_refresh(v->process, now);
-	v->user_misses = 0;
-	if (!m || v->naddr < CHECKED) {
-		if (v->guest && v->misses)
+	if (v->guest) {
+		symsource_evidence(v->guest, v->seen, v->nseen < CHECKED ? v->nseen : CHECKED);
+		if (v->misses)
 			symsource_refresh(v->guest, now);
-		v->misses = 0;
-		return;
 	}
-	share = symmap_share(m, v->addr, CHECKED);
-	v->misfit = !(share >= FITS);
-	if (v->misfit)
-		snprintf(v->why, sizeof(v->why),
-			 "%s: of another kernel: %.0f%% of the samples fall on its symbols",
-			 symsource_status(v->guest)->source, 100 * share);
-	if (v->misfit || v->misses)
-		symsource_refresh(v->guest, now);
-	v->misses = 0;
+	v->misses = v->user_misses = v->nseen = 0;
 }
 
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)
@@ -328,7 +311,6 @@ static const struct symsource *source_of(const struct engine_symbols *e, const s
 static const char *reason_text(void *ctx, const struct inv_vm *vm, const struct symbol_key *k)
 {
 	const struct engine_symbols *e = ctx;
-	const struct vm_symbols *v = vm ? vm->cookie[INV_COOKIE_SYMBOLS] : NULL;
 	const struct symsource *src = source_of(e, vm, k->domain);
 
 	switch ((enum no_symbol)k->reason) {
@@ -342,8 +324,6 @@ static const char *reason_text(void *ctx, const struct inv_vm *vm, const struct 
 	case SYM_OUTSIDE:
 		return "no symbol is at this address";
 	case SYM_NO_TABLE:
-		if (v && v->misfit)
-			return v->why;
 		return status_text(src, "its symbols cannot be used");
 	case SYM_NO_SOURCE:
 	case SYM_NO_FILE:
@@ -358,9 +338,9 @@ static bool guest_reason(void *ctx, const struct inv_vm *vm, const char **why, c
 	const struct symbols_status *st = v && v->guest ? symsource_status(v->guest) : NULL;
 
 	(void)ctx;
-	if (!st || (st->state == SYMBOLS_OK && !v->misfit))
+	if (!st || st->state == SYMBOLS_OK)
 		return false;
-	*why = v->misfit ? v->why : st->state == SYMBOLS_LOADING ? "being read" : st->why;
+	*why = st->state == SYMBOLS_LOADING ? "being read" : st->why;
 	*mend = st->mend;
 	return true;
 }

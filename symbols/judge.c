@@ -5,7 +5,7 @@
 #include "judge.h"
 
 #define ENOUGH 64 /* samples */
-#define LEAST_SHARE 50 /* percent of them on a symbol: the right kernel has nearly all */
+#define LEAST_SHARE 80 /* percent of them on a symbol: the right kernel has nearly all */
 #define ENOUGH_HALTS 4
 /* Where x86-64 has the kernel itself; above are modules, which may be missing here by right. */
 #define X86_KERNEL 0xffffffff80000000u

@@ -22,6 +22,7 @@
 #include "sysroot.h"
 
 #define REFRESH_NS (30 * 1000000000LL)
+#define MOST_BACKOFF 5 /* 16 minutes */
 #define END_WAIT_S 2 /* for the helper when kvmtop ends */
 #define TRIM_EVERY 64 /* jobs */
 #define EVIDENCE_MAX 64 /* addresses kept of a guest */
@@ -51,6 +52,7 @@ struct symsource {
 	bool wants_evidence;
 	struct judge judge;
 	int64_t refreshed_ns;
+	unsigned backoff; /* doublings of REFRESH_NS */
 	bool waiting; /* a job is under way */
 	bool closed; /* freed when that comes back */
 };
@@ -404,9 +406,15 @@ static bool take_over(struct job *j)
 	}
 	src->wants_evidence = j->loaded.wants_evidence;
 	/* Read again, and still what the guest contradicted. */
-	if (src->rejected && j->loaded.map == src->rejected)
+	if (src->rejected && j->loaded.map && symmap_equal(src->rejected, j->loaded.map))
 		return false;
-	changed = src->map != j->loaded.map || src->status.state != j->loaded.status.state;
+	/* Read for nothing: the longer until the next time. */
+	if (src->map && j->loaded.map && symmap_equal(src->map, j->loaded.map)) {
+		src->backoff += src->backoff < MOST_BACKOFF;
+		return false;
+	}
+	src->backoff = 0;
+	changed = src->map || j->loaded.map || src->status.state != j->loaded.status.state;
 	symmap_unref(src->map);
 	src->map = j->loaded.map;
 	src->status = j->loaded.status;
@@ -437,7 +445,8 @@ bool symbols_poll(struct symbols *s)
 
 void symsource_refresh(struct symsource *src, int64_t now_ns)
 {
-	if (src->waiting || (src->refreshed_ns && now_ns - src->refreshed_ns < REFRESH_NS))
+	if (src->waiting ||
+	    (src->refreshed_ns && now_ns - src->refreshed_ns < REFRESH_NS << src->backoff))
 		return;
 	src->refreshed_ns = now_ns;
 	ask(src);

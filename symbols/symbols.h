@@ -146,7 +146,8 @@ symsource_map(const struct symsource *src); /* NULL: none; until the next poll *
 const struct symbols_status *symsource_status(const struct symsource *src); /* never NULL */
 /*
  * Loads anew: after misses (a module or library was loaded, a guest booted). At most once in 30 s
- * for a source, else nothing happens; unchanged files are not read again.
+ * for a source, and each time that nothing has changed doubles that, to 16 minutes; else nothing
+ * happens.
  */
 void symsource_refresh(struct symsource *src, int64_t now_ns);
 

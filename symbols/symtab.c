@@ -315,6 +315,21 @@ bool symmap_unused(const struct symmap *m)
 	return atomic_load(&m->refs) == 1;
 }
 
+bool symmap_equal(const struct symmap *a, const struct symmap *b)
+{
+	if (a == b)
+		return true;
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct symmap_part *p = &a->part[i], *q = &b->part[i];
+
+		if (p->lo != q->lo || p->hi != q->hi || p->bias != q->bias || p->tab != q->tab)
+			return false;
+	}
+	return true;
+}
+
 size_t symmap_parts(const struct symmap *m, const struct symmap_part **out)
 {
 	*out = m->part;

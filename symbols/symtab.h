@@ -58,6 +58,8 @@ struct symmap_part {
 };
 
 bool symmap_unused(const struct symmap *m); /* but for one reference */
+/* The same tables at the same places (tables of one cache). */
+bool symmap_equal(const struct symmap *a, const struct symmap *b);
 size_t symmap_parts(const struct symmap *m, const struct symmap_part **out);
 /* A table that has a name and no symbols; cache may be NULL. NULL: no memory. */
 struct symtab *symtab_nameless(struct symcache *cache, const char *module);

@@ -548,9 +548,16 @@ static void a_new_boot_is_read_again(void **state)
 	assert_true(symbols_poll(s));
 	assert_true(symsource_lookup(src, HALT, &a));
 	assert_string_equal(a.name, "newer");
-	/* Not twice in 30 s. */
+	/* Not twice in 30 s; in 60 s when nothing had changed. */
 	symsource_refresh(src, 1000000000);
 	assert_int_equal(poll(&p, 1, 50), 0);
+	symsource_refresh(src, 31000000000);
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_false(symbols_poll(s));
+	symsource_refresh(src, 62000000000);
+	assert_int_equal(poll(&p, 1, 50), 0);
+	symsource_refresh(src, 92000000000);
+	assert_int_equal(poll(&p, 1, 20000), 1);
 	symbols_free(s);
 }
 
