@@ -286,15 +286,6 @@ static bool is_internal(const char *name, size_t len)
 	       (len == 10 && memcmp(name, "_einittext", 10) == 0);
 }
 
-static void note_kernel(const char *name, uint64_t addr, struct elf_facts *facts)
-{
-	if (strcmp(name, "_stext") == 0)
-		facts->stext = addr;
-	else if (strcmp(name, "kernel_randomize_memory") == 0 || strcmp(name, "kaslr_init") == 0 ||
-		 strcmp(name, "kaslr_early_init") == 0)
-		facts->kaslr = true;
-}
-
 static enum symbol_rank rank_of(const GElf_Sym *s)
 {
 	if (GELF_ST_TYPE(s->st_info) == STT_NOTYPE)
@@ -327,7 +318,8 @@ static int add_symbol(const struct adding *a, const GElf_Sym *s, uint32_t sectio
 	uint64_t addr = s->st_value, at, size = s->st_size;
 	int rc;
 
-	note_kernel(name, addr, a->facts);
+	if (strcmp(name, "_stext") == 0)
+		a->facts->stext = addr;
 	if (!a->b)
 		return 0;
 	if (a->e->machine == EM_ARM && GELF_ST_TYPE(s->st_info) == STT_FUNC)

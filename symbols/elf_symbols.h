@@ -21,7 +21,6 @@ struct elf_facts {
 	size_t symbols; /* of code, added */
 	bool full; /* from a full table, not only what is exported */
 	uint64_t stext; /* the kernel's, as linked; 0: none */
-	bool kaslr; /* a kernel that can move itself */
 };
 
 struct elf_file;
@@ -48,7 +47,7 @@ int elf_add_symbols(struct elf_file *e, const struct elf_file *layout, enum elf_
  * ship). The data belong to e; 0, -ENOENT or -EBADMSG.
  */
 int elf_embedded(struct elf_file *e, const void **data, size_t *len);
-/* Only the facts stext and kaslr; 0, or -ENODATA when it has no symbols. */
+/* Only the fact stext; 0, or -ENODATA when it has no symbols. */
 int elf_find_kernel(struct elf_file *e, struct elf_facts *facts);
 /* What stands at an address of code as linked: bytes that follow (> 0), -ENOENT or -EBADMSG. */
 int elf_code_at(struct elf_file *e, uint64_t addr, const uint8_t **out);

@@ -253,6 +253,7 @@ static void take_kernel(const struct sysroot *root, pid_t pid, struct guest_foun
 	path = option_of(cmdline.data, cmdline.len, "kernel");
 	if (path && *path) {
 		fd = open_of_process(root, pid, path);
+		f->booted = fd >= 0;
 		take(f, FOUND_VMLINUX, fd, path);
 		if (fd < 0)
 			snprintf(f->why, sizeof(f->why), "%.180s: %s", path, strerror(-fd));

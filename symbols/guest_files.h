@@ -25,6 +25,7 @@ enum found_where {
 struct guest_found {
 	int fd[FOUND_NR]; /* -1: none */
 	char name[FOUND_NR][SYMBOLS_TEXT]; /* for messages */
+	bool booted; /* vmlinux is the file that the VMM boots */
 	bool own_folder; /* kallsyms is what guest-symbols put there */
 	char why[SYMBOLS_TEXT]; /* something that was asked for and cannot be had; "" */
 };

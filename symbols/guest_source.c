@@ -4,6 +4,7 @@
  * trust. What is there but cannot be right is refused and said, not used: another kernel's names
  * look as good as the right ones.
  */
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -299,14 +300,22 @@ static void place_vmlinux(const struct guest *g, const struct guest_found *f, st
 	map_cache_put(g->c->maps, &key, out);
 }
 
+/*
+ * "nokaslr", or the very file that the VMM boots: what moves an x86 kernel is the code around it
+ * in a bzImage, and a vmlinux has none.
+ */
+static bool is_fixed(const struct guest *g, const struct guest_found *f, const struct vmlinux *v)
+{
+	return (f->booted && (v->facts.machine == EM_X86_64 || v->facts.machine == EM_386)) ||
+	       guest_has_nokaslr(g->c->root, g->vm->pid);
+}
+
 static void load_vmlinux(const struct guest *g, const struct guest_found *f, uint64_t stext,
 			 struct loaded *out)
 {
 	char source[SYMBOLS_TEXT];
-	struct slide_facts known = {.stext = stext,
-				    .nokaslr = guest_has_nokaslr(g->c->root, g->vm->pid),
-				    .evidence = g->evidence,
-				    .nevidence = g->nevidence};
+	struct slide_facts known = {
+		.stext = stext, .evidence = g->evidence, .nevidence = g->nevidence};
 	struct vmcoreinfo info;
 	struct bytes text;
 	struct vmlinux v;
@@ -320,6 +329,7 @@ static void load_vmlinux(const struct guest *g, const struct guest_found *f, uin
 		close_vmlinux(&v);
 		return;
 	}
+	known.fixed = is_fixed(g, f, &v);
 	read_optional(f->fd[FOUND_VMCOREINFO], NOTES_MAX, &text);
 	if (text.data && vmcoreinfo_parse(text.data, text.len, &info) == 0) {
 		known.vmcoreinfo = &info;

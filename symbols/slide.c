@@ -129,7 +129,7 @@ int slide_find(struct elf_file *vmlinux, const struct elf_facts *elf,
 		*slide = v->stext - elf->stext;
 		return 0;
 	}
-	if (known->nokaslr || (elf->machine == EM_X86_64 && elf->stext && !elf->kaslr))
+	if (known->fixed)
 		return 0;
 	return elf->machine == EM_X86_64 ? slide_of_exits(vmlinux, known, slide) : -ENOENT;
 }

@@ -12,7 +12,7 @@
 struct slide_facts {
 	uint64_t stext; /* where its _stext is, 0: not known */
 	const struct vmcoreinfo *vmcoreinfo; /* NULL: none */
-	bool nokaslr; /* it was told not to move */
+	bool fixed; /* it does not move: told not to, or booted without what would move it */
 	const struct symbols_evidence *evidence; /* exits of the guest */
 	size_t nevidence;
 };

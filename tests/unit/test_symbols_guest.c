@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -349,12 +350,11 @@ static const struct made_symbol kernel_symbols[] = {
 	{"default_idle", 0xffffffff81000100, 0x20, STT_FUNC, STB_GLOBAL, false},
 	{"native_cpuid", 0xffffffff81000200, 0x20, STT_FUNC, STB_GLOBAL, false},
 	{"native_write_msr", 0xffffffff81000300, 0x20, STT_FUNC, STB_GLOBAL, false},
-	{"kernel_randomize_memory", 0xffffffff81000400, 0x20, STT_FUNC, STB_GLOBAL, false},
 };
 static const uint8_t kernel_id[8] = {0x6a, 0x2b, 0x4a, 0xc7, 0x75, 0x85, 0xb8, 0xcf};
 
-/* With the instructions where their functions are; without the last symbol it cannot move. */
-static void put_vmlinux(const struct env *e, const char *name, bool kaslr)
+/* With the instructions where their functions are. */
+static void put_vmlinux(const struct env *e, const char *name)
 {
 	uint8_t code[0x500] = {0};
 	struct made_elf f = {.class = ELFCLASS64,
@@ -365,7 +365,7 @@ static void put_vmlinux(const struct env *e, const char *name, bool kaslr)
 			     .code = code,
 			     .code_len = sizeof(code),
 			     .symbol = kernel_symbols,
-			     .n = N(kernel_symbols) - !kaslr,
+			     .n = N(kernel_symbols),
 			     .build_id = kernel_id};
 
 	code[0x100 + 8] = 0xf4;
@@ -380,7 +380,7 @@ static void vmlinux_and_its_slide(void **state)
 	struct loaded l;
 
 	put(e, "kvmtop/guests/web01/modules", "kvm 8192 0 - Live 0xffffffffc0304000\n");
-	put_vmlinux(e, "kvmtop/guests/web01/vmlinux", true);
+	put_vmlinux(e, "kvmtop/guests/web01/vmlinux");
 	l = load(e, &web01);
 	assert_true(l.wants_evidence);
 	check_state(l, SYMBOLS_REFUSED, "KASLR slide is not known");
@@ -400,9 +400,69 @@ static void vmlinux_and_its_slide(void **state)
 	check_state(load(e, &web01), SYMBOLS_REFUSED,
 		    "build-id 6a2b4ac77585b8cf, the guest's is 6a2b4ac77585b8d0");
 	unlink(path_in(e, "kvmtop/guests/web01/vmcoreinfo"));
-	/* One that cannot move. */
-	put_vmlinux(e, "kvmtop/guests/web01/vmlinux", false);
-	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000210), "native_cpuid");
+}
+
+/* A process with the command line of a VMM; it lives until `to` is closed. */
+static pid_t start_vmm(const char *kernel, const char *append, int *to)
+{
+	int p[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(p), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(p[0], 0);
+		close(p[1]);
+		execl("/bin/sh", "qemu", "-c", "read -r x", "qemu", "-kernel", kernel, "-append",
+		      append, (char *)NULL);
+		_exit(1);
+	}
+	close(p[0]);
+	*to = p[1];
+	return pid;
+}
+
+/* Of a VMM that was told what to boot; the map's name at an address. */
+static const char *booted(struct env *e, const char *kernel, const char *append, uint64_t addr,
+			  enum symbols_state *state)
+{
+	static char name[128];
+	struct loaded l = {0};
+	int to;
+	pid_t pid = start_vmm(kernel, append, &to);
+
+	/* Until it has become the VMM its command line is ours. */
+	for (int i = 0; i < 500; i++) {
+		load_guest(&e->c, &(struct guest_vm){.name = "web01", .pid = pid}, NULL, 0, &l);
+		if (l.status.state != SYMBOLS_NONE)
+			break;
+		usleep(10000);
+	}
+	*state = l.status.state;
+	snprintf(name, sizeof(name), "%s", name_at(l, addr));
+	close(to);
+	waitpid(pid, NULL, 0);
+	return name;
+}
+
+/* What moves a kernel is in the bzImage around it, or told not to. */
+static void kernel_of_the_command_line(void **state)
+{
+	struct env *e = *state;
+	enum symbols_state st;
+
+	put_vmlinux(e, "vmlinux");
+	assert_string_equal(booted(e, path_in(e, "vmlinux"), "quiet", 0xffffffff81000210, &st),
+			    "native_cpuid");
+	assert_int_equal(st, SYMBOLS_PARTIAL);
+	put(e, "bzImage", "nothing of use");
+	give(e, GUEST_VMLINUX, NULL, path_in(e, "vmlinux"));
+	booted(e, path_in(e, "bzImage"), "quiet nokaslr2", 0, &st);
+	assert_int_equal(st, SYMBOLS_REFUSED);
+	assert_string_equal(
+		booted(e, path_in(e, "bzImage"), "quiet nokaslr", 0xffffffff81000210, &st),
+		"native_cpuid");
+	take_back(e);
 }
 
 static void vmlinux_of_another_kernel(void **state)
@@ -411,7 +471,7 @@ static void vmlinux_of_another_kernel(void **state)
 
 	copy(e, DATA "notes-6.1.bin", "notes");
 	put(e, "kvmtop/guests/web01/notes", "");
-	put_vmlinux(e, "kvmtop/guests/web01/vmlinux", false);
+	put_vmlinux(e, "kvmtop/guests/web01/vmlinux");
 	/* Notes whose build-id has 20 bytes that begin alike. */
 	char cmd[300];
 
@@ -451,7 +511,7 @@ static void slide_from_exits(void **state)
 	struct env *e = *state;
 	struct loaded l;
 
-	put_vmlinux(e, "vmlinux", true);
+	put_vmlinux(e, "vmlinux");
 	give(e, GUEST_VMLINUX, NULL, path_in(e, "vmlinux"));
 	assert_string_equal(name_at(load_with(e, &web01, exits, N(exits)), 0xffffffff81000210 + by),
 			    "native_cpuid");
@@ -714,6 +774,7 @@ int main(void)
 		TEST(zeros),
 		TEST(of_another_boot),
 		TEST(vmlinux_and_its_slide),
+		TEST(kernel_of_the_command_line),
 		TEST(vmlinux_of_another_kernel),
 		TEST(no_vmlinux),
 		TEST(slide_from_exits),
