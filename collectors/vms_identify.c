@@ -216,6 +216,16 @@ static void identify_named(const char *cmdline, size_t len, struct vm_identity *
 		copy(id->name, sizeof(id->name), value, strlen(value));
 }
 
+static void identify_virtualbox(const char *cmdline, size_t len, struct vm_identity *id)
+{
+	char value[1024];
+
+	if (find_option(cmdline, len, "comment", value, sizeof(value)))
+		copy(id->name, sizeof(id->name), value, strlen(value));
+	if (find_option(cmdline, len, "startvm", value, sizeof(value)))
+		copy(id->uuid, sizeof(id->uuid), value, strlen(value));
+}
+
 struct vmm_row {
 	const char *program; /* begins with this */
 	bool whole; /* … and ends there */
@@ -238,7 +248,8 @@ static const struct vmm_row vmm_rows[] = {
 	{"dragonball", false, "dragonball", identify_named},
 	{"krunvm", true, "libkrun", identify_named},
 	{"muvm", true, "libkrun", identify_named},
-	{"VBoxHeadless", true, "virtualbox", identify_named},
+	{"VBoxHeadless", true, "virtualbox", identify_virtualbox},
+	{"VirtualBoxVM", true, "virtualbox", identify_virtualbox},
 	{"openvmm", true, "openvmm", identify_named},
 	{"kvmtop-demo", true, "kvmtop-demo", identify_qemu}, /* src/demo.c */
 };
@@ -378,7 +389,7 @@ static const struct thread_pattern vcpu_patterns[] = {
 	{"fc_vcpu", ""},     {"kvm-vcpu-", ""}, /* kvmtool */
 	{"crosvm_vcpu", ""}, {"db_vcpu", ""}, /* Dragonball */
 	{"vcpu", ""}, /* cloud-hypervisor */
-	{"vcpu-", ""},	     {"vcpu_", ""},	{"vcpu ", ""},
+	{"vcpu-", ""},	     {"vcpu_", ""},	{"vcpu ", ""}, {"vp-", ""}, /* OpenVMM */
 };
 
 int vms_vcpu_index(const char *comm)
@@ -399,16 +410,19 @@ int vms_vcpu_index(const char *comm)
 	return -1;
 }
 
-pid_t vms_helper_of(const char *comm)
+pid_t vms_helper_of(const char *comm, bool *inner)
 {
-	static const char *const prefix[] = {"vhost-", "kvm-pit/", "kvm-nx-lpage-recovery-"};
+	static const char *const prefix[] = {"vhost-", "kvm-nx-lpage-recovery-", "kvm-pit/"};
+	const size_t pit = 2;
 	int v;
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
 		size_t n = strlen(prefix[i]);
 
-		if (!strncmp(comm, prefix[i], n) && !procfs_parse_id(comm + n, &v))
-			return v;
+		if (strncmp(comm, prefix[i], n) != 0 || procfs_parse_id(comm + n, &v))
+			continue;
+		*inner = i == pit;
+		return v;
 	}
 	return 0;
 }

@@ -30,7 +30,10 @@ bool vms_machine_name(const char *cgroup, char *out, size_t size);
 const char *vms_vmm_of(const char *program);
 /* The number in a vCPU thread's name ("CPU 3/KVM"), -1: that is none. */
 int vms_vcpu_index(const char *comm);
-/* "vhost-4711": a kernel helper of that thread; 0: that is none. */
-pid_t vms_helper_of(const char *comm);
+/*
+ * "vhost-4711": a kernel helper of that thread; 0: that is none. *inner: the number is one of the
+ * VMM's own pid namespace (kvm-pit), else it is the host's.
+ */
+pid_t vms_helper_of(const char *comm, bool *inner);
 
 #endif

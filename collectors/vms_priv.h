@@ -35,6 +35,7 @@ struct vm_note {
 /* A process that holds VMs, or is thought to. */
 struct vmm {
 	pid_t pid, ppid;
+	pid_t inner; /* its number in its own pid namespace */
 	uint64_t start;
 	char comm[16];
 	char base_name[256]; /* as found on the command line; libvirt's file has it too */
@@ -73,6 +74,7 @@ struct vms_proc {
 	int64_t born; /* when it was listed first, ns */
 	uint8_t state; /* enum proc_state */
 	bool kthread, listed, attached;
+	bool inner; /* helper_of is a number of the VMM's own pid namespace */
 	struct vmm *vmm; /* NULL: holds no VM */
 };
 

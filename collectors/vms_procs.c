@@ -293,7 +293,7 @@ int vms_procs_check(struct vms *s, struct vms_proc *p, int64_t now)
 		start_anew(s, p, st.start, now);
 	p->kthread = st.flags & PROC_PF_KTHREAD;
 	if (p->kthread) {
-		p->helper_of = vms_helper_of(st.comm);
+		p->helper_of = vms_helper_of(st.comm, &p->inner);
 		p->due = INT64_MAX;
 		set_state(&s->procs, p, PROC_SETTLED);
 		return 0;
@@ -309,6 +309,26 @@ int vms_procs_check(struct vms *s, struct vms_proc *p, int64_t now)
 	return 0;
 }
 
+/*
+ * Some thread of the VM that a helper works for, NULL none is known. Of several containers whose
+ * VMMs have the number, the youngest that was there before the helper.
+ */
+static struct inv_thread *owner_of(const struct vms *s, const struct vms_proc *p)
+{
+	const struct vmm *best = NULL;
+
+	if (!p->inner)
+		return inventory_thread(s->inv, p->helper_of);
+	for (size_t i = 0; i < s->nvmm; i++) {
+		const struct vmm *m = s->vmm[i];
+
+		if (m->inner == p->helper_of && m->start <= p->start &&
+		    (!best || m->start > best->start))
+			best = m;
+	}
+	return best ? inventory_thread(s->inv, best->pid) : NULL;
+}
+
 void vms_procs_attach_helpers(struct vms *s)
 {
 	for (size_t i = 0; i < s->procs.n; i++) {
@@ -318,7 +338,7 @@ void vms_procs_attach_helpers(struct vms *s)
 
 		if (!p->helper_of || (p->attached && inventory_thread(s->inv, p->pid)))
 			continue;
-		owner = inventory_thread(s->inv, p->helper_of);
+		owner = owner_of(s, p);
 		if (!owner || owner->flags & INV_PROVISIONAL || vms_read_stat(s, p->pid, 0, &st))
 			continue;
 		t = inventory_add_thread(s->inv, owner->vm, p->pid, p->pid, st.start, ROLE_HELPER);

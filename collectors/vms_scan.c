@@ -57,6 +57,22 @@ long vms_nthreads(const struct vms *s, const struct vmm *m)
 	return ps.num_threads;
 }
 
+/* The last number of "NSpid:\t4711\t12"; the host's where the kernel does not say. */
+static pid_t inner_pid(const struct vms *s, pid_t pid)
+{
+	char buf[4096];
+	ssize_t n = sysroot_readf(s->root, buf, sizeof(buf), "proc/%d/status", (int)pid);
+	char *p = n > 0 || n == -EFBIG ? strstr(buf, "\nNSpid:") : NULL;
+	char *last;
+
+	if (!p)
+		return pid;
+	p += strlen("\nNSpid:");
+	p[strcspn(p, "\n")] = '\0';
+	last = strrchr(p, '\t');
+	return last ? (pid_t)strtol(last, NULL, 10) : pid;
+}
+
 /* Tells at once when the process ends; only for pids of our own namespace. */
 static void watch_end(struct vms *s, struct vmm *m)
 {
@@ -90,6 +106,7 @@ static struct vmm *new_vmm(struct vms *s, pid_t pid, const struct proc_stat *st)
 	if (!m)
 		return NULL;
 	m->pid = pid;
+	m->inner = inner_pid(s, pid);
 	m->start = st->start;
 	m->ppid = st->ppid;
 	m->phase = (unsigned)s->nvmm;
@@ -371,8 +388,10 @@ static bool is_of(const struct inv_thread *t, const struct vmm *m)
 static enum inv_role role_of(const struct proc_stat *st)
 {
 	bool kernel = st->flags & PROC_PF_USER_WORKER && !(st->flags & PROC_PF_IO_WORKER);
+	bool inner;
 
-	return kernel || vms_helper_of(st->comm) || !strncmp(st->comm, "kvm-nx-lpage-re", 15)
+	return kernel || vms_helper_of(st->comm, &inner) ||
+			       !strncmp(st->comm, "kvm-nx-lpage-re", 15)
 		       ? ROLE_HELPER
 		       : ROLE_VMM;
 }

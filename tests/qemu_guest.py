@@ -86,7 +86,7 @@ def connect(path, limit):
 
 class Qemu:
     """
-    Started at once; what needs its monitor waits for it. `wrap` runs it under another program;
+    Started at once; what needs its monitor waits for it. `wrap` runs it as another program's child;
     writes=None: with its own firmware.
     """
 
@@ -100,7 +100,7 @@ class Qemu:
             argv += ["-qtest", f"unix:{self.dir}/qtest,server=on,wait=off"]
         if daemon:
             argv += ["-daemonize", "-pidfile", f"{self.dir}/pid"]
-        self.daemon = daemon
+        self.daemon, self.wrapped = daemon, bool(wrap)
         self.p = n.child(argv, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         self.pid, self.monitor = self.p.pid, None
         if daemon:
@@ -110,6 +110,8 @@ class Qemu:
     def qmp(self):
         if not self.monitor:
             self.monitor = Qmp(f"{self.dir}/qmp")
+            if self.wrapped:
+                self.pid = n.child_of(self.p.pid)
             if self.daemon:
                 with open(f"{self.dir}/pid", encoding="ascii") as f:
                     self.pid = int(f.read())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Names of debugfs folders, descriptor links and threads: numbers in them are never negative. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	char *in = malloc(len + 1);
 	int fd, n;
 	pid_t id;
+	bool inner;
 
 	if (!in)
 		return 0;
@@ -23,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	if (procfs_parse_kvm_link(in, &n) != KVM_LINK_VCPU && n != -1)
 		abort();
-	if (vms_vcpu_index(in) < -1 || vms_helper_of(in) < 0)
+	if (vms_vcpu_index(in) < -1 || vms_helper_of(in, &inner) < 0)
 		abort();
 	free(in);
 	return 0;

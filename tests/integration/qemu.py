@@ -51,6 +51,8 @@ def start():
         guests[case] = Qemu(*args, writes={"six": None, "paused": WRITES}.get(case, 0))
     guests["daemon"] = Qemu("-name", "daemon,debug-threads=on", "-smp", "2", daemon=True)
     guests["plug"] = Qemu("-name", "plug,debug-threads=on", "-smp", "2,maxcpus=4", qtest=True)
+    guests["inside"] = Qemu("-name", "inside,debug-threads=on", "-smp", "2",
+                            wrap=("unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"))
     for q in guests.values():
         q.qmp("query-status")
     return guests
@@ -80,6 +82,8 @@ def names(guests, r):
 
 def vcpus(guests, r):
     for case, q in guests.items():
+        if case == "inside":
+            continue  # QEMU's word is of its own pid namespace
         n.same(numbers(n.vm_of(r, q.pid)), q.threads(),
                f"{case}: each vCPU's number and thread are as QEMU says")
     n.same([(v["vcpu"], v["kvm_id"], v["vcpu_guessed"]) for v in n.vm_of(r, guests["six"].pid)["vcpus"]],
@@ -87,6 +91,19 @@ def vcpus(guests, r):
            "six: numbers 0 to 5 are KVM's ids 0, 1, 2, 4, 5, 6")
     n.same([v["vcpu_guessed"] for v in n.vm_of(r, guests["alike"].pid)["vcpus"]], [True] * 3,
            "alike: numbers that no thread's name bears are marked as guessed")
+
+
+def inside(guests, r):
+    """QEMU as process 1 of a container: the kernel calls its timer's thread kvm-pit/1."""
+    q = guests["inside"]
+    comm = {}
+    for t in os.listdir(f"/proc/{q.pid}/task"):
+        with open(f"/proc/{q.pid}/task/{t}/comm", encoding="ascii") as f:
+            comm[f.read().strip()] = int(t)
+    n.same(numbers(n.vm_of(r, q.pid)), {i: comm[f"CPU {i}/KVM"] for i in (0, 1)},
+           "inside a container: its vCPUs' threads, by the host's numbers")
+    helpers = [t["comm"] for t in thread_rows(q).values() if t["role"] == "helper"]
+    n.ok("kvm-pit/1" in helpers, "inside a container: its kernel threads are its own", helpers)
 
 
 def thread_rows(q):
@@ -174,6 +191,7 @@ def main():
     if r:
         names(guests, r)
         vcpus(guests, r)
+        inside(guests, r)
         threads(guests)
         events(guests, top)
         plugging(guests["plug"], top)

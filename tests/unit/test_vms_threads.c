@@ -168,6 +168,35 @@ static void an_event_of_a_thread_without_a_vcpu(void **state)
 	assert_ptr_equal(t->vcpu, t->vm->vcpu[0]);
 }
 
+/*
+ * kvm-pit threads are named after a number of the VMM's own namespace, as was seen with QEMU in a
+ * container (tests/data/roots/ORIGIN): of two containers both may have a VMM 7, and the host
+ * another.
+ */
+static void helpers_of_containers(void **state)
+{
+	static const char first[] = "Name:\tq\nTgid:\t2410\nNSpid:\t2410\t7\n";
+	static const char second[] = "Name:\tq\nTgid:\t2420\nNSpid:\t2420\t7\nNSpgid:\t1\n";
+	struct host *h = *state;
+
+	qemu(h, 2410, "one", 1, true);
+	put(h, first, strlen(first), "proc/2410/status");
+	qemu(h, 2420, "two", 1, true);
+	put(h, second, strlen(second), "proc/2420/status");
+	put_stat(h, "proc/2420", 2420, "qemu-system-x86", 4194304, 1, 6000, 0);
+	qemu(h, 7, "host", 1, true);
+	put_stat(h, "proc/7", 7, "qemu-system-x86", 4194304, 1, 3000, 0);
+	put_stat(h, "proc/2461", 2461, "kvm-pit/7", 2129984, 1, 5002, 0);
+	put_stat(h, "proc/2462", 2462, "kvm-pit/7", 2129984, 1, 6002, 0);
+	put_stat(h, "proc/2463", 2463, "kvm-pit/7", 2129984, 1, 3002, 0);
+	put_stat(h, "proc/2464", 2464, "kvm-pit/2410", 2129984, 1, 6002, 0);
+	start(h, NULL);
+	assert_string_equal(inventory_thread(h->inv, 2461)->vm->name, "one");
+	assert_string_equal(inventory_thread(h->inv, 2462)->vm->name, "two");
+	assert_string_equal(inventory_thread(h->inv, 2463)->vm->name, "host");
+	assert_null(inventory_thread(h->inv, 2464));
+}
+
 int main(void)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -179,6 +208,7 @@ int main(void)
 		WITH(a_vcpu_is_unplugged_and_back),
 		WITH(a_name_comes_late),
 		WITH(an_event_of_a_thread_without_a_vcpu),
+		WITH(helpers_of_containers),
 	};
 
 	return cmocka_run_group_tests_name("vms_threads", tests, NULL, NULL);
