@@ -276,6 +276,8 @@ static int vms_tick(void *state, int64_t now, int64_t watermark)
 		if (i < s->nvmm)
 			refresh_vmm(s, s->vmm[i], now, watermark);
 	look_again(s, now);
+	if (vms_dirs_ask(s, now))
+		vms_procs_due(s, now);
 	slice(s, now, SLICE_NS);
 	say_sources(s);
 	return err;
@@ -412,7 +414,7 @@ void vms_progress(void *state, unsigned *done, unsigned *all)
 		return;
 	if (s->dirs.usable) {
 		*all = (unsigned)s->dirs.n;
-		*done = (unsigned)(s->dirs.n - s->dirs.unresolved);
+		*done = (unsigned)(s->dirs.n - vms_dirs_untried(s));
 	} else {
 		*all = (unsigned)s->procs.n;
 		*done = (unsigned)(s->procs.n - s->procs.unchecked);

@@ -13,6 +13,9 @@
 #include "clock.h"
 #include "vms_priv.h"
 
+#define ASK_AFTER (2 * NS_PER_S)
+#define ASK_EVERY (10 * NS_PER_S)
+
 pid_t vms_tgid(const struct vms *s, pid_t tid)
 {
 	char buf[4096];
@@ -238,6 +241,8 @@ static void resolve(struct vms *s, struct kvm_dir *k, int64_t now)
 	struct vmm *m;
 	pid_t pid = process_of(s, k);
 
+	if (!k->since)
+		k->since = now;
 	/* A zombie's VM is being taken down. */
 	if (pid <= 0 || vms_read_stat(s, pid, 0, &st) || st.state == 'Z' || st.state == 'X')
 		return;
@@ -271,6 +276,34 @@ bool vms_dirs_resolve(struct vms *s, int64_t now, int64_t deadline)
 			return false;
 		resolve(s, &l->d[i], now);
 	}
+	return true;
+}
+
+size_t vms_dirs_untried(const struct vms *s)
+{
+	const struct vms_dirs *l = &s->dirs;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n && l->unresolved; i++)
+		n += !l->d[i].pid && !l->d[i].since;
+	return n;
+}
+
+bool vms_dirs_ask(struct vms *s, int64_t now)
+{
+	struct vms_dirs *l = &s->dirs;
+	bool ask = false;
+
+	for (size_t i = 0; i < l->n && l->unresolved; i++) {
+		const struct kvm_dir *k = &l->d[i];
+
+		ask |= !k->pid && k->since && !k->asked && now - k->since >= ASK_AFTER;
+	}
+	if (!ask || (l->asked && now - l->asked < ASK_EVERY))
+		return false;
+	for (size_t i = 0; i < l->n; i++)
+		l->d[i].asked |= !l->d[i].pid;
+	l->asked = now;
 	return true;
 }
 

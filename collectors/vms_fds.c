@@ -34,7 +34,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Two descriptors of one open file are one VM; only the kernel can tell, and only here. */
-static bool same_file(const struct vms *s, pid_t pid1, int a, pid_t pid2, int b)
+bool vms_fd_is_same(const struct vms *s, pid_t pid1, int a, pid_t pid2, int b)
 {
 	if (!sysroot_is_host(s->root))
 		return false;
@@ -51,7 +51,7 @@ static void drop_duplicates(const struct vms *s, pid_t pid, struct kvm_fds *f)
 
 		for (size_t j = 0; j < keep && !dup && f->f[i].what == KVM_LINK_VM; j++)
 			dup = f->f[j].what == KVM_LINK_VM &&
-			      same_file(s, pid, f->f[j].fd, pid, f->f[i].fd);
+			      vms_fd_is_same(s, pid, f->f[j].fd, pid, f->f[i].fd);
 		if (dup)
 			continue;
 		f->nvm += f->f[i].what == KVM_LINK_VM;
@@ -113,7 +113,7 @@ bool vms_fd_is_vm(const struct vms *s, pid_t pid, int fd)
 
 bool vms_fd_is_inherited(const struct vms *s, pid_t pid, pid_t ppid, int fd)
 {
-	return vms_fd_is_vm(s, ppid, fd) && same_file(s, ppid, fd, pid, fd);
+	return vms_fd_is_vm(s, ppid, fd) && vms_fd_is_same(s, ppid, fd, pid, fd);
 }
 
 /* True when an earlier vCPU descriptor of the same id stands between this VM and vCPU i. */

@@ -93,6 +93,8 @@ struct kvm_dir {
 	pid_t id; /* the thread that made it */
 	int fd; /* the VM's descriptor in that process, at that time */
 	pid_t pid; /* of the process; 0 not known yet */
+	int64_t since; /* when it was looked for first, ns; 0: not yet */
+	bool asked; /* all processes were looked at for its sake */
 	bool seen;
 };
 
@@ -102,6 +104,7 @@ struct vms_dirs {
 	size_t unresolved;
 	nlink_t nlink; /* of the folder, when it was listed last */
 	struct timespec mtime;
+	int64_t asked; /* when all processes were looked at last for one, ns */
 	bool usable; /* it is debugfs, and its ids are ours */
 	bool listed; /* at least once */
 };
@@ -132,12 +135,19 @@ struct vms_proc *vms_procs_get(struct vms *s, pid_t pid, int64_t now); /* added 
 /* Looks at one process: is it a VMM? 0, or -errno when it is gone. */
 int vms_procs_check(struct vms *s, struct vms_proc *p, int64_t now);
 void vms_procs_attach_helpers(struct vms *s);
+void vms_procs_due(struct vms *s, int64_t now); /* all are to be looked at now */
 void vms_procs_free(struct vms *s);
 
 /* vms_dirs.c */
 void vms_dirs_list(struct vms *s);
 /* Finds the process of each new folder and its VMs, until the deadline; true: all done. */
 bool vms_dirs_resolve(struct vms *s, int64_t now, int64_t deadline);
+size_t vms_dirs_untried(const struct vms *s); /* whose process was not looked for yet */
+/*
+ * True when a folder's process stays unknown and all are to be asked for their descriptors: once a
+ * folder, and not often, since the folder of a VM that ends is like that for a moment.
+ */
+bool vms_dirs_ask(struct vms *s, int64_t now);
 /* Gives a process the new folders that are its own, before it is looked at. */
 void vms_dirs_claim(struct vms *s, pid_t pid);
 void vms_dirs_free(struct vms *s);
@@ -190,6 +200,8 @@ void vms_fds_free(struct kvm_fds *f);
 bool vms_fd_is_vm(const struct vms *s, pid_t pid, int fd);
 /* A fork of a VMM has its parent's VM open too, and is none. */
 bool vms_fd_is_inherited(const struct vms *s, pid_t pid, pid_t ppid, int fd);
+/* The descriptors are one and the same VM; false where the kernel does not say. */
+bool vms_fd_is_same(const struct vms *s, pid_t pid1, int fd1, pid_t pid2, int fd2);
 /* The VM descriptor that vCPU descriptor f->f[i] belongs to; guessed where there are several. */
 int vms_fds_owner(const struct kvm_fds *f, size_t i);
 

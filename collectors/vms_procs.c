@@ -202,10 +202,14 @@ static bool guess(struct vms *s, const struct proc_stat *st)
 	return (st->gtime || vms_vmm_of(st->comm)) && vms_looks_like_vmm(s, st->pid);
 }
 
-/* Is it worth the reading of all its descriptors? With debugfs new VMs show there. */
+/*
+ * Is it worth the reading of all its descriptors? With debugfs new VMs show there, and whose a
+ * folder is that bears the number of a thread that ended and whose vCPUs never ran, only
+ * descriptors tell.
+ */
 static bool want_fds(const struct vms *s, const struct proc_stat *st)
 {
-	if (!s->dirs.usable || st->gtime)
+	if (!s->dirs.usable || s->dirs.unresolved || st->gtime)
 		return true;
 	for (size_t i = 0; i < s->dirs.n; i++)
 		if (s->dirs.d[i].pid == st->pid)
@@ -307,6 +311,13 @@ int vms_procs_check(struct vms *s, struct vms_proc *p, int64_t now)
 		vms_scan(s, m, LOOK_ALL);
 	}
 	return 0;
+}
+
+void vms_procs_due(struct vms *s, int64_t now)
+{
+	for (size_t i = 0; i < s->procs.n; i++)
+		if (!s->procs.p[i].kthread)
+			s->procs.p[i].due = now;
 }
 
 /*

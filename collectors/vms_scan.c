@@ -130,6 +130,13 @@ struct vmm *vms_vmm_get(struct vms *s, struct vms_proc *p, const struct proc_sta
 	return p->vmm;
 }
 
+/* A VM that its process gives up may live on in another: is that whose folder stays unknown? */
+static void ask_again(struct vms *s)
+{
+	for (size_t i = 0; i < s->dirs.n && s->dirs.unresolved; i++)
+		s->dirs.d[i].asked &= s->dirs.d[i].pid != 0;
+}
+
 /* Its process is looked at anew, and so is whose the folders are that were its own. */
 static void forget_vmm(struct vms *s, const struct vmm *m)
 {
@@ -144,6 +151,7 @@ static void forget_vmm(struct vms *s, const struct vmm *m)
 			s->dirs.d[i].pid = 0;
 			s->dirs.unresolved++;
 		}
+	ask_again(s);
 }
 
 void vms_drop(struct vms *s, struct vmm *m)
@@ -247,6 +255,25 @@ static size_t see_dirs(struct vms *s, struct vmm *m, size_t nvm)
 	return found;
 }
 
+/*
+ * A descriptor can be handed to any process, but KVM lets none use it but those with the memory of
+ * the one that made the VM: a VM that is known already is not the receiver's.
+ */
+static bool is_handed(const struct vms *s, const struct vmm *m, int fd)
+{
+	for (size_t i = 0; i < s->nvmm; i++) {
+		const struct vmm *o = s->vmm[i];
+
+		for (size_t j = 0; o != m && !o->died && j < o->nvm; j++) {
+			int theirs = note_of(o->vm[j])->fd;
+
+			if (theirs >= 0 && vms_fd_is_same(s, o->pid, theirs, m->pid, fd))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void see_fds(struct vms *s, struct vmm *m, const struct kvm_fds *f)
 {
 	char key[24];
@@ -257,7 +284,8 @@ static void see_fds(struct vms *s, struct vmm *m, const struct kvm_fds *f)
 		if (f->f[i].what != KVM_LINK_VM)
 			continue;
 		vm = vm_of_fd(m, f->f[i].fd);
-		if (!vm && vms_fd_is_inherited(s, m->pid, m->ppid, f->f[i].fd))
+		if (!vm && (vms_fd_is_inherited(s, m->pid, m->ppid, f->f[i].fd) ||
+			    is_handed(s, m, f->f[i].fd)))
 			continue;
 		if (!vm) {
 			snprintf(key, sizeof(key), "fd:%d", f->f[i].fd);
@@ -311,6 +339,8 @@ static void drop_unseen(struct vms *s, struct vmm *m)
 		else
 			inventory_vm_gone(s->inv, m->vm[i]);
 	}
+	if (keep < m->nvm)
+		ask_again(s);
 	m->nvm = keep;
 }
 

@@ -22,6 +22,8 @@
 #define DEPTH 16
 /* How long a write may be stuck after SIGTERM before the record is given up. */
 #define GRACE_MS 2000
+/* How long a first record waits until all VMs of a large host are found, ns. */
+#define FIND_ALL (5 * (int64_t)1000000000)
 
 struct batch {
 	const struct options *o;
@@ -33,6 +35,8 @@ struct batch {
 	struct out *out;
 	int sigfd;
 	uint64_t records;
+	int64_t since; /* of the first snapshot, ns */
+	bool found_all; /* before the snapshot that is looked at now */
 	bool said_no_vm;
 };
 
@@ -164,12 +168,28 @@ static void check_selection(struct batch *b, const struct snapshot *s)
 		s->nvms);
 }
 
+/*
+ * No record comes of it: there is no interval yet, or VMs were still being found in it, so that
+ * one that a script asked for may be missing, or has no figures.
+ */
+static bool is_baseline(struct batch *b, const struct snapshot *s)
+{
+	bool before = b->found_all;
+
+	if (before)
+		return !s->dt;
+	if (!b->since)
+		b->since = s->time;
+	b->found_all = s->host.discovered >= s->host.discovering || s->time - b->since >= FIND_ALL;
+	return true;
+}
+
 /* One record, whole or not at all. 0, 1: the end, or -errno. */
 static int write_snapshot(struct batch *b, const struct snapshot *s)
 {
 	int rc;
 
-	if (!s->dt) /* the baseline: there is no interval yet */
+	if (is_baseline(b, s))
 		return 0;
 	check_selection(b, s);
 	rc = b->format->record(b->state, b->out, s);

@@ -9,6 +9,7 @@ QEMU's own word (query-cpus-fast, query-iothreads) is the truth to compare with.
 import atexit
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def end_daemon(pidfile):
             pid = int(f.read())
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
             if f.read().startswith("qemu-system"):
-                os.kill(pid, 9)
+                os.kill(pid, signal.SIGKILL)
     except (OSError, ValueError):
         pass
 
@@ -128,6 +129,24 @@ class Qemu:
             s.sendall(f"out{width} {port:#x} {value:#x}\n".encode())
             while not f.readline().startswith("OK"):
                 pass
+
+    def lives(self):
+        """Its number may be another's by now: the command line tells."""
+        try:
+            with open(f"/proc/{self.pid}/cmdline", "rb") as f:
+                return self.dir.encode() in f.read()
+        except OSError:
+            return False
+
+    def end(self):
+        """Whatever it does; nothing of it is left afterwards."""
+        end = time.monotonic() + 10
+        while self.lives() and time.monotonic() < end:
+            os.kill(self.pid, signal.SIGKILL)
+            self.p.poll()
+            time.sleep(0.02)
+        self.p.kill()
+        self.p.wait(20)
 
     def quit(self):
         self.qmp("quit")

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -194,6 +195,35 @@ def hostile_name():
     g.kill()
 
 
+def put(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def large_host():
+    """Finding 1,500 VMs takes longer than an interval: the first record has them all, with figures."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMP", "/tmp")) as root:
+        tail = " 1 0 0 0 9 0 0 0 20 0 1 0 5000 1 4 " + "0 " * 19 + "9 0 0 0 0 0 0 0 0 0\n"
+        for pid in range(1000, 4000, 2):
+            tid, proc = pid + 1, f"{root}/proc/{pid}"
+            put(f"{proc}/stat", f"{pid} (qemu-system-x86) S 1 1 1 0 -1 4194304{tail}")
+            put(f"{proc}/cmdline", f"qemu-system-x86_64\0-name\0vm{pid}\0")
+            put(f"{proc}/task/{pid}/stat", f"{pid} (qemu-system-x86) S 1 1 1 0 -1 4194304{tail}")
+            put(f"{proc}/task/{tid}/stat", f"{tid} (CPU 0/KVM) S 1 1 1 0 -1 4194368{tail}")
+            put(f"{proc}/status", f"Name:\tq\nTgid:\t{pid}\n")
+            os.mkdir(f"{proc}/fd")
+            os.symlink("anon_inode:kvm-vm", f"{proc}/fd/9")
+            put(f"{root}/sys/kernel/debug/kvm/{pid}-9/vcpu0/pid", f"{tid}\n")
+        p = run("-b", "-n", "1", "-d", "0.1", "--format", "json", "--root", root)
+        vms = json.loads(p.stdout)["vms"]
+        n.same((p.returncode, p.stderr, len(vms)), (0, "", 1500), "a large host: the first record has every VM")
+        n.same([vm["name"] for vm in vms if len(vm["vcpus"]) != 1 or vm["cpu_pct"] is None], [],
+               "a large host: and each has its vCPU and figures")
+        p = run("-b", "-n", "1", "-d", "0.1", "--format", "csv", "--table", "vm", "-M", "vm3998", "--root", root)
+        n.same(len(p.stdout.splitlines()), 2, "a large host: one that is asked for by name is found at once")
+
+
 def main():
     if os.access("/dev/kvm", os.R_OK | os.W_OK) and os.geteuid() == 0:
         hostile_name()
@@ -201,6 +231,7 @@ def main():
         n.skip("a hostile name", "needs:kvm,root")
         schema()
         tables()
+    large_host()
     text()
     rhythm()
     gone_readers()

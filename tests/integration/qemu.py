@@ -202,6 +202,8 @@ def main():
         n.ok(n.vm_of(top.next(), guests["twin2"].pid), "the other one of its name is there still")
     bad = [x for r in top.end() for x in n.finite(r)]
     n.same((top.status, bad), (0, []), "every figure is possible")
+    for q in guests.values():
+        q.end()
     n.done()
 
 
