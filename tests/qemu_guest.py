@@ -145,8 +145,11 @@ class Qemu:
             os.kill(self.pid, signal.SIGKILL)
             self.p.poll()
             time.sleep(0.02)
-        self.p.kill()
-        self.p.wait(20)
+        try:
+            self.p.wait(5)  # what wraps it ends by itself, and waits for it first
+        except subprocess.TimeoutExpired:
+            self.p.kill()
+            self.p.wait(20)
 
     def quit(self):
         self.qmp("quit")
