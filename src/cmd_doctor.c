@@ -18,6 +18,7 @@
 #include "collector.h"
 #include "commands.h"
 #include "format_doctor.h"
+#include "load.h"
 #include "options.h"
 #include "sysroot.h"
 
@@ -273,6 +274,28 @@ static bool probe_all(struct doctor_report *r, struct sysroot *root, const struc
 	return works;
 }
 
+/* The names of the host's kernel. Those of guests are a matter of each VM; the pane tells. */
+static void probe_symbols(struct doctor_report *r, struct sysroot *root)
+{
+	const struct load_context c = {.root = root};
+	struct probes p = {0};
+	struct loaded l;
+
+	if (r->nlines == sizeof(r->line) / sizeof(r->line[0]))
+		return;
+	load_host(&c, &l);
+	if (l.map)
+		probe_add(&p, "host kernel",
+			  l.status.state == SYMBOLS_OK ? SOURCE_OK : SOURCE_PARTIAL, l.status.mend,
+			  "%s: %zu names%s%s", l.status.state == SYMBOLS_OK ? "works" : "partly",
+			  symmap_count(l.map), l.status.why[0] ? ": " : "", l.status.why);
+	else
+		probe_add(&p, "host kernel", SOURCE_OFF, l.status.mend, "%s: %s", l.status.source,
+			  l.status.why);
+	symmap_unref(l.map);
+	r->line[r->nlines++] = (struct doctor_line){.collector = "symbols", .probe = p.p[0]};
+}
+
 static int print(const struct doctor_report *r, enum output_format format)
 {
 	struct out *o = out_new(STDOUT_FILENO, -1, 0);
@@ -307,6 +330,8 @@ int cmd_doctor(const struct options *o)
 	}
 	gather_facts(r, root);
 	works = probe_all(r, root, o);
+	if (in_list(o->collectors, "symbols"))
+		probe_symbols(r, root);
 	rc = print(r, o->format);
 	if (rc)
 		fprintf(stderr, "kvmtop: standard output: %s\n", strerror(-rc));

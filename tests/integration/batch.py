@@ -157,6 +157,8 @@ def conditions():
 def doctor():
     p = run("doctor")
     n.ok(p.returncode == 0 and "perf_event_paranoid" in p.stdout, "doctor reports", p.stderr)
+    n.ok(re.search(r"^ok +symbols +host kernel +works: \d{4,} names$", p.stdout, re.M), "and counts the host kernel's names",
+         p.stdout)
     r = json.loads(run("doctor", "--format", "json").stdout)
     n.ok(all(s["state"] in ("ok", "partial", "off") and s["why"] for s in r["sources"]),
          "each source has a state and words", r["sources"])
