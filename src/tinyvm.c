@@ -21,8 +21,10 @@
 
 #include "tinyvm_code.h"
 
-/* Guest-physical memory: interrupt vectors, page tables, then a page a vCPU: code, and at DATA its
- * counts. */
+/*
+ * Guest-physical memory: interrupt vectors, page tables, then a page a vCPU: code, and at DATA its
+ * counts. Those that have no room below the MMIO address are above 1 MiB.
+ */
 #define NMI_VECTOR 0x8
 #define NMI_CODE 0x500
 #define PML4 0x1000
@@ -32,8 +34,12 @@
 #define PAGE 0x1000
 #define DATA 0xe00
 #define STACK 0xff0 /* grows towards DATA; only the NMI uses it */
-#define MEMORY (PAGES + TINYVM_MAX_VCPUS * PAGE)
-_Static_assert(MEMORY <= TINYVM_MMIO, "the MMIO address must lie in a hole");
+#define LOW_END (PAGES + TINYVM_REAL_VCPUS * PAGE)
+#define HIGH 0x100000
+#define MEMORY (HIGH + (TINYVM_MAX_VCPUS - TINYVM_REAL_VCPUS) * PAGE)
+#define LARGE 0x200000 /* pages that map it: 2 MiB each */
+_Static_assert(LOW_END <= TINYVM_MMIO, "the MMIO address must lie in a hole");
+_Static_assert(MEMORY <= 512 * LARGE, "one page directory maps it all");
 
 struct vcpu {
 	int fd, kvm_id;
@@ -53,9 +59,17 @@ struct tinyvm {
 	int nvcpu;
 };
 
+/* Where a vCPU's page is, in the guest and in vm->mem. */
+static size_t page_of(int index)
+{
+	if (index < TINYVM_REAL_VCPUS)
+		return PAGES + (size_t)index * PAGE;
+	return HIGH + (size_t)(index - TINYVM_REAL_VCPUS) * PAGE;
+}
+
 static volatile struct tinyvm_data *data_of(const struct tinyvm *vm, int index)
 {
-	return (void *)(vm->mem + PAGES + (size_t)index * PAGE + DATA);
+	return (void *)(vm->mem + page_of(index) + DATA);
 }
 
 static void put64(struct tinyvm *vm, size_t at, uint64_t v)
@@ -63,17 +77,30 @@ static void put64(struct tinyvm *vm, size_t at, uint64_t v)
 	memcpy(vm->mem + at, &v, sizeof(v));
 }
 
-/* The first 2 MiB map to themselves, for user code too. */
+/* All memory maps to itself, for user code too. */
 static void page_tables(struct tinyvm *vm)
 {
 	put64(vm, PML4, PDPT | 7);
 	put64(vm, PDPT, PD | 7);
-	put64(vm, PD, 0x80 | 7);
+	for (size_t at = 0; at < MEMORY; at += LARGE)
+		put64(vm, PD + at / LARGE * 8, at | 0x80 | 7);
+}
+
+/* The memory from one address to another, which lie on pages. 0 or -errno. */
+static int add_memory(const struct tinyvm *vm, unsigned slot, size_t from, size_t to)
+{
+	struct kvm_userspace_memory_region r = {
+		.slot = slot,
+		.guest_phys_addr = from,
+		.memory_size = to - from,
+		.userspace_addr = (uintptr_t)(vm->mem + from),
+	};
+
+	return ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &r) ? -errno : 0;
 }
 
 static int make_vm(struct tinyvm *vm, const char **what)
 {
-	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
 	int size;
 
 	*what = "cannot open /dev/kvm";
@@ -95,8 +122,7 @@ static int make_vm(struct tinyvm *vm, const char **what)
 	page_tables(vm);
 	/* Older Intel CPUs run real mode inside a TSS of KVM's; others refuse, which is fine. */
 	ioctl(vm->fd, KVM_SET_TSS_ADDR, 0xfffbd000UL);
-	region.userspace_addr = (uintptr_t)vm->mem;
-	return ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &region) ? -errno : 0;
+	return add_memory(vm, 0, 0, LOW_END);
 }
 
 int tinyvm_new(struct tinyvm **out, const char **what)
@@ -208,7 +234,7 @@ static void user_mode(struct kvm_sregs *s)
 
 static int set_registers(struct vcpu *v, int index, bool real)
 {
-	uint64_t page = PAGES + (uint64_t)index * PAGE;
+	uint64_t page = page_of(index);
 	struct kvm_regs r = {.rflags = real ? 2 : 0x3002}; /* IOPL 3 */
 	struct kvm_sregs s;
 
@@ -232,11 +258,17 @@ static int load(struct tinyvm *vm, int index)
 	struct vcpu *v = &vm->vcpu[index];
 	const struct tinyvm_program *p = &v->program;
 	bool real = p->mode == TINYVM_REAL || (p->mode == TINYVM_AUTO && tinyvm_needs_real(p));
-	uint8_t *page = vm->mem + PAGES + (size_t)index * PAGE;
-	int len = tinyvm_emit(p, real, page, DATA);
+	uint8_t *page = vm->mem + page_of(index);
+	int len = tinyvm_emit(p, real, page, DATA), err = 0;
 
 	if (len < 0)
 		return len;
+	if (real && index >= TINYVM_REAL_VCPUS)
+		return -ERANGE;
+	if (index == TINYVM_REAL_VCPUS)
+		err = add_memory(vm, 1, HIGH, MEMORY);
+	if (err)
+		return err;
 	data_of(vm, index)->loops = p->loops;
 	return set_registers(v, index, real);
 }

@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TINYVM_MAX_VCPUS 64
+#define TINYVM_MAX_VCPUS 1024
+#define TINYVM_REAL_VCPUS 64 /* so many of them can be in real mode, which has 1 MiB */
 #define TINYVM_MAX_STEPS 24
 #define TINYVM_FOREVER 0 /* as a step's or a program's count: until tinyvm_stop() */
 

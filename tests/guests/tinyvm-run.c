@@ -431,11 +431,23 @@ static void parse(struct config *c, int argc, char **argv)
 	}
 }
 
+/* A vCPU is a descriptor: a VM of a thousand needs more than there often are at first. */
+static void raise_nofile(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		return;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
 int main(int argc, char **argv)
 {
 	static struct job j;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	raise_nofile();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse(&j.c, argc, argv);
 	if (!j.c.late)
