@@ -20,6 +20,7 @@
 
 #define MAPS_MAX (8u << 20)
 #define PARTS_MAX 65536
+#define VDSO_MAX (64u << 10)
 #define EMBEDDED_MAX (64u << 20) /* .gnu_debugdata, unpacked */
 #define DEBUG_DIR "/usr/lib/debug"
 
@@ -278,11 +279,45 @@ static int open_mapped(const struct process *p, const struct mapping *m)
 	return fd;
 }
 
+/*
+ * The kernel's own code in every process, which is in no file: clock_gettime() of a VMM that asks
+ * for the time all the while. Copied from the process, which may be of another ABI than ours.
+ */
+static struct symmap *map_of_vdso(const struct process *p, const struct mapping *m)
+{
+	size_t len = (size_t)(m->end - m->start);
+	struct symbuild *b = symbuild_new();
+	struct symmap *map = NULL;
+	struct elf_facts facts;
+	struct elf_file *e = NULL;
+	char path[40], *copy = len <= VDSO_MAX ? malloc(len) : NULL;
+	int fd, module, rc = -ENOMEM;
+
+	snprintf(path, sizeof(path), "proc/%d/mem", (int)p->pid);
+	fd = sysroot_openat(p->c->root, path, O_RDONLY);
+	if (copy && b && fd >= 0 && pread(fd, copy, len, (off_t)m->start) == (ssize_t)len)
+		rc = elf_open_memory(copy, len, &e);
+	module = rc ? rc : symbuild_module(b, m->name, strlen(m->name));
+	if (module >= 0)
+		rc = elf_add_symbols(e, NULL, ELF_OFFSETS, 0, (unsigned)module, b, &facts);
+	if (rc || module < 0 || symbuild_finish(b, p->c->tables, &map) < 0)
+		map = NULL;
+	if (rc || module < 0)
+		symbuild_free(b);
+	elf_close(e);
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return map;
+}
+
 static void add_mapping(struct process *p, const struct mapping *m)
 {
 	struct symmap *map = NULL;
 	int fd = m->inode ? open_mapped(p, m) : -ENOENT;
 
+	if (strcmp(m->path, "[vdso]") == 0)
+		map = map_of_vdso(p, m);
 	if (fd >= 0) {
 		map = map_of_file(p, fd, m->path);
 		close(fd);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -288,6 +289,12 @@ static void code_of_this_process(void **state)
 	assert_int_equal(s.start, (uintptr_t)code_of_this_process);
 	assert_true(symmap_lookup(l.map, (uintptr_t)strtoull, &s));
 	assert_int_equal(strncmp(s.module, "libc", 4), 0);
+#ifdef __x86_64__
+	/* The kernel's own code in each process. */
+	assert_true(symmap_find(l.map, "__vdso_clock_gettime", &s));
+	assert_string_equal(s.module, "[vdso]");
+	assert_true(s.start > getauxval(AT_SYSINFO_EHDR));
+#endif
 	/* The files are not read again, and no table is made twice. */
 	load_process(&c, getpid(), &again);
 	assert_int_equal(symcache_count(c.tables), tables);
