@@ -206,7 +206,12 @@ static bool find_below(const struct symtab *t, uint32_t rel, uint32_t *index)
 			return false;
 		pos = pos * SYMTAB_NODE + below - 1;
 	}
-	below = t->n ? count_below(t->leaf[pos].offset, rel) : 0;
+	if (!t->n)
+		return false;
+	/* All three lines of the leaf at once, not the second when the first has come. */
+	__builtin_prefetch(&t->leaf[pos].entry[0]);
+	__builtin_prefetch(&t->leaf[pos].entry[SYMTAB_NODE / 2]);
+	below = count_below(t->leaf[pos].offset, rel);
 	*index = (uint32_t)(pos * SYMTAB_NODE) + below - 1;
 	return below;
 }
