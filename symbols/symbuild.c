@@ -279,10 +279,13 @@ static int sort_items(struct symbuild *b)
 
 /* --- aliases --- */
 
-static unsigned underscores(const char *name, size_t len)
+/* How little a name is meant to be read: leading underscores, or a second name for early code. */
+static unsigned internal(const char *name, size_t len)
 {
 	unsigned n = 0;
 
+	if (len > 5 && memcmp(name, "__pi_", 5) == 0)
+		return MAX_NAME;
 	while (n < len && name[n] == '_')
 		n++;
 	return n;
@@ -299,8 +302,8 @@ static bool better(const struct symbuild *b, const struct item *p, const struct 
 		return p->rank < q->rank;
 	pn = b->names + p->name;
 	qn = b->names + q->name;
-	pu = underscores(pn, p->len);
-	qu = underscores(qn, q->len);
+	pu = internal(pn, p->len);
+	qu = internal(qn, q->len);
 	if (pu != qu)
 		return pu < qu;
 	if (p->len != q->len)
