@@ -19,16 +19,16 @@
 #define MIN_BITS 24 /* of agreement: 512 places guess right by chance once in 2^15 */
 
 struct opcode {
-	uint8_t len, byte[2], mask; /* mask: of the first byte */
+	uint8_t len, byte[2], mask[2];
+	uint8_t bits; /* that it says: how rare it is among any bytes */
 };
 
 static const struct opcode opcodes[] = {
-	[EVIDENCE_HLT] = {1, {0xf4, 0}, 0xff},
-	[EVIDENCE_CPUID] = {2, {0x0f, 0xa2}, 0xff},
-	[EVIDENCE_RDMSR] = {2, {0x0f, 0x32}, 0xff},
-	[EVIDENCE_WRMSR] = {2, {0x0f, 0x30}, 0xff},
+	[EVIDENCE_HLT] = {1, {0xf4, 0}, {0xff, 0}, 8},
+	[EVIDENCE_CPUID] = {2, {0x0f, 0xa2}, {0xff, 0xff}, 16},
+	[EVIDENCE_MSR] = {2, {0x0f, 0x30}, {0xff, 0xfd}, 15}, /* wrmsr, rdmsr */
 	/* in, out with a number or dx: e4 e5 e6 e7 ec ed ee ef */
-	[EVIDENCE_IO] = {1, {0xe4, 0}, 0xf4},
+	[EVIDENCE_IO] = {1, {0xe4, 0}, {0xf4, 0}, 5},
 };
 
 static bool has_opcode(const struct symbols_evidence *e)
@@ -59,8 +59,10 @@ static bool stands_there(struct elf_file *vmlinux, const struct symbols_evidence
 
 	if (elf_code_at(vmlinux, e->addr - slide, &code) < o->len)
 		return false;
-	return (code[0] & o->mask) == (o->byte[0] & o->mask) &&
-	       (o->len == 1 || code[1] == o->byte[1]);
+	for (unsigned i = 0; i < o->len; i++)
+		if ((code[i] & o->mask[i]) != (o->byte[i] & o->mask[i]))
+			return false;
+	return true;
 }
 
 /* Agreement of all that is known with one place, in bits; those of the code that disagree. */
@@ -72,9 +74,7 @@ static unsigned agreement(struct elf_file *vmlinux, const struct symbols_evidenc
 	*against = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (stands_there(vmlinux, &e[i], slide))
-			bits += opcodes[e[i].kind].len == 2	  ? 16
-				: opcodes[e[i].kind].mask == 0xff ? 8
-								  : 5;
+			bits += opcodes[e[i].kind].bits;
 		else
 			++*against;
 	}

@@ -68,8 +68,7 @@ enum evidence_kind {
 	EVIDENCE_SAMPLE,
 	EVIDENCE_HLT,
 	EVIDENCE_CPUID,
-	EVIDENCE_RDMSR,
-	EVIDENCE_WRMSR,
+	EVIDENCE_MSR, /* read or written */
 	EVIDENCE_IO,
 };
 struct symbols_evidence {

@@ -503,9 +503,9 @@ static void slide_from_exits(void **state)
 	const uint64_t by = 0x1b600000;
 	const struct symbols_evidence exits[] = {
 		{0xffffffff81000204 + by, EVIDENCE_CPUID},
-		{0xffffffff81000306 + by, EVIDENCE_WRMSR},
+		{0xffffffff81000306 + by, EVIDENCE_MSR},
 		{0xffffffff81000108 + by, EVIDENCE_HLT},
-		{0xffffffff81000306 + by, EVIDENCE_WRMSR},
+		{0xffffffff81000306 + by, EVIDENCE_MSR},
 		{0x401000, EVIDENCE_CPUID}, /* the guest's user code */
 	};
 	struct env *e = *state;
