@@ -422,6 +422,24 @@ static pid_t start_vmm(const char *kernel, const char *append, int *to)
 	return pid;
 }
 
+/* Before that its command line is ours. */
+static void wait_until_vmm(pid_t pid)
+{
+	char path[40], text[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	for (int i = 0; i < 2000 && strcmp(text, "qemu") != 0; i++) {
+		FILE *f = fopen(path, "r");
+
+		if (!f || !fread(text, 1, sizeof(text) - 1, f))
+			text[0] = '\0';
+		if (f)
+			fclose(f);
+		usleep(1000);
+	}
+	assert_string_equal(text, "qemu");
+}
+
 /* Of a VMM that was told what to boot; the map's name at an address. */
 static const char *booted(struct env *e, const char *kernel, const char *append, uint64_t addr,
 			  enum symbols_state *state)
@@ -431,13 +449,8 @@ static const char *booted(struct env *e, const char *kernel, const char *append,
 	int to;
 	pid_t pid = start_vmm(kernel, append, &to);
 
-	/* Until it has become the VMM its command line is ours. */
-	for (int i = 0; i < 500; i++) {
-		load_guest(&e->c, &(struct guest_vm){.name = "web01", .pid = pid}, NULL, 0, &l);
-		if (l.status.state != SYMBOLS_NONE)
-			break;
-		usleep(10000);
-	}
+	wait_until_vmm(pid);
+	load_guest(&e->c, &(struct guest_vm){.name = "web01", .pid = pid}, NULL, 0, &l);
 	*state = l.status.state;
 	snprintf(name, sizeof(name), "%s", name_at(l, addr));
 	close(to);
