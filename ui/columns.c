@@ -18,7 +18,7 @@ static const struct column vm_columns[] = {
 	{.field = "%EXIT", .width = 5, .gap = 1, .drop = 6},
 	{.field = "p99", .width = 6, .gap = 1, .from = 118},
 	{.field = "WHY", .width = 14, .gap = 1, .grow = true, .below = 100, .drop = 4},
-	{.field = "TOP EXIT", .width = 12, .wide_from = 118, .wide = 18, .gap = 1, .from = 100, .also = "top_exit_pct", .join = '%'},
+	{.field = "TOP EXIT", .width = 12, .wide_from = 124, .wide = 18, .gap = 1, .from = 100, .also = "top_exit_pct", .join = '%'},
 	{.field = "WHY", .width = 9, .gap = 1, .grow = true, .from = 100, .drop = 4,
 	 .instead = "HOT SYMBOL"},
 	{.field = "HOT SYMBOL", .width = 10, .gap = 1, .grow = true, .from = 100, .drop = 1, .also = "hot_symbol_pct", .join = '%'},
