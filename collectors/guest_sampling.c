@@ -440,7 +440,7 @@ static int try_event(const struct collector_env *env, bool hw)
 
 static void sampling_probe(const struct collector_env *env, struct probes *out)
 {
-	static const char what[] = "guest_sampling";
+	static const char what[] = "samples";
 	struct sampling_choice choice;
 	struct pmu_facts facts;
 	struct kvm_rights rights;

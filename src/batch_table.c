@@ -31,6 +31,8 @@ const struct batch_table batch_tables[] = {
 	{"exit", "exits of each VM, and of all VMs together (level host): a row a kind and reason", TABLE_EXIT, TABLE_EXIT, false, false,
 	 "vm,kind,key," EXIT_TEXT},
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},
+	{"exit-code", "which guest code makes the exits of VMs", TABLE_CODE, TABLE_CODE, false, false,
+	 "vm,key,symbol,module,count,pct"},
 	{"symbol", "hot symbols of VMs, of all VMs together, and of what is no VM", TABLE_SYMBOL, TABLE_SYMBOL, false, false,
 	 "vm,domain,symbol,module,samples,pct"},
 	{"vcpu-symbol", "hot symbols of vCPUs", TABLE_SYMBOL, TABLE_SYMBOL, false, true,
@@ -192,6 +194,8 @@ static void set_owner(const struct snapshot *s, struct batch_row *r)
 	} else if (r->table == TABLE_SYMBOL) {
 		vm = ((const struct snap_symbol *)r->row)->vm;
 		vcpu = ((const struct snap_symbol *)r->row)->vcpu;
+	} else if (r->table == TABLE_CODE) {
+		vm = ((const struct snap_code *)r->row)->vm;
 	} else if (r->table == TABLE_THREAD) {
 		vm = ((const struct snap_thread *)r->row)->vm;
 	} else if (r->table == TABLE_FINDING) {
@@ -204,6 +208,18 @@ static void set_owner(const struct snapshot *s, struct batch_row *r)
 		r->vcpu = &s->vcpus[vcpu];
 }
 
+/* A symbol keeps its place for a while after it was sampled last: that is no row of the interval.
+ */
+static bool wanted_code(const struct batch_query *q, const struct snap_code *x)
+{
+	return (q->total ? x->total : x->count) > 0;
+}
+
+static bool wanted_symbol(const struct batch_query *q, const struct snap_symbol *x)
+{
+	return (x->vcpu >= 0) == q->table->vcpu_rows && (q->total ? x->samples_total : x->samples);
+}
+
 static bool wanted(const struct batch_query *q, const struct batch_row *r)
 {
 	bool vms = filter_has_vms(q->filter), vcpus = filter_has_vcpus(q->filter);
@@ -211,8 +227,9 @@ static bool wanted(const struct batch_query *q, const struct batch_row *r)
 	if (r->table == TABLE_EXIT &&
 	    (((const struct snap_exit *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
 		return false;
-	if (r->table == TABLE_SYMBOL &&
-	    (((const struct snap_symbol *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
+	if (r->table == TABLE_CODE && !wanted_code(q, r->row))
+		return false;
+	if (r->table == TABLE_SYMBOL && !wanted_symbol(q, r->row))
 		return false;
 	/* What is of no VM is left out when VMs are asked for, but the host's own tables are not.
 	 */

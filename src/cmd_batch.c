@@ -100,7 +100,8 @@ static struct demand demand_of(const struct batch *b)
 	return (struct demand){
 		.kinds = b->o->kinds ? b->o->kinds : KIND_BIT(KIND_VMEXIT),
 		.samples = whole || t->first == TABLE_SYMBOL || samples_asked(b->o, t),
-		.samples_all = whole || t->first == TABLE_SYMBOL,
+		.samples_all = whole || t->first == TABLE_SYMBOL || t->first == TABLE_CODE,
+		.exit_code = t->first == TABLE_CODE,
 		.exits_all_vcpus = whole || (t->vcpu_rows && t->first == TABLE_EXIT),
 		.threads = t->first == TABLE_THREAD,
 		.tasks = whole || t->other || t->first == TABLE_TASK,
@@ -116,6 +117,7 @@ static int open_engine(struct batch *b, char *err, size_t size)
 		.collectors = b->o->collectors,
 		.delay_s = b->o->delay_s,
 		.max_overhead_pct = b->o->max_overhead_pct,
+		.guest_files = &b->o->guest_files,
 		.collector = {.delay_s = b->o->delay_s,
 			      .threads_by_proc = b->o->threads_by_proc,
 			      .sample_hz = b->o->sample_hz,

@@ -93,6 +93,7 @@ static int open_engine(struct live *l, char *err)
 		.delay_s = l->o->delay_s,
 		.short_first = true,
 		.max_overhead_pct = l->o->max_overhead_pct,
+		.guest_files = &l->o->guest_files,
 		.collector = {.delay_s = l->o->delay_s,
 			      .threads_by_proc = l->o->threads_by_proc,
 			      .sample_hz = l->o->sample_hz,

@@ -106,6 +106,7 @@ static void apply_demand(struct engine *e)
 		all.kinds |= KIND_BIT(KIND_USEREXIT);
 	all.pins |= e->starved > 0;
 	all.kinds &= ~e->governor.dropped;
+	all.sample_shift = e->governor.sample_shift;
 	e->demand = all;
 	model_demand(e->model, &all);
 	for (size_t i = 0; i < e->nactive; i++)

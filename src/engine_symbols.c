@@ -289,6 +289,20 @@ static bool name_of(void *ctx, const struct symbol_key *k, const char **name, co
 	return true;
 }
 
+static void find_code(void *ctx, const struct inv_vm *vm, uint64_t addr, struct symbol_key *k)
+{
+	struct engine_symbols *e = ctx;
+	struct inv_vm *of = inventory_vm(e->inv, vm->id);
+	struct vm_symbols *v = of ? vm_symbols(of) : NULL;
+	const struct ip_sample s = {.ip = addr, .domain = DOMAIN_GUEST_USER};
+	struct symbol_hit h = {0};
+
+	if (!v)
+		return;
+	resolve_guest(e, v, &s, &h);
+	*k = h.key;
+}
+
 static const char *status_text(const struct symsource *src, const char *else_text)
 {
 	const struct symbols_status *st = src ? symsource_status(src) : NULL;
@@ -366,8 +380,11 @@ int engine_symbols_new(struct sysroot *root, const struct guest_files *files, st
 		free(e);
 		return rc;
 	}
-	e->namer = (struct symbol_namer){
-		.ctx = e, .name = name_of, .reason = reason_text, .guest = guest_reason};
+	e->namer = (struct symbol_namer){.ctx = e,
+					 .name = name_of,
+					 .find = find_code,
+					 .reason = reason_text,
+					 .guest = guest_reason};
 	model_set_namer(model, &e->namer);
 	*out = e;
 	return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exits.h"
+#include "exits_code.h"
 #include "exits_threads.h"
 #include "kvm_names.h"
 
@@ -176,6 +177,8 @@ static void on_exit(struct exits *x, struct ex_vcpu *v, const struct sample *s, 
 		drop_open(x, v);
 	v->read_timed = false;
 	begin_pair(x, v, KIND_VMEXIT, s, key, late);
+	if (v->vm->code && s->aux)
+		ex_code_add(v->vm->code, s->isa, key, s->aux);
 }
 
 /* A read was counted by nobody yet: it begins with the exit and ends here. */

@@ -17,6 +17,7 @@
 #include "exits_cells.h"
 #include "sample.h"
 
+struct ex_code;
 struct inventory;
 struct inv_thread;
 struct inv_vcpu;
@@ -38,6 +39,7 @@ struct ex_vm {
 	struct ex_set set;
 	uint32_t gen; /* never two alike; changes when a cell was given to another key */
 	bool provisional;
+	struct ex_code *code; /* exits_code.h; NULL: nobody asks for it */
 	struct ex_vm *next_dead;
 };
 

@@ -17,6 +17,7 @@ enum field_table {
 	TABLE_VCPU,
 	TABLE_EXIT,
 	TABLE_SYMBOL,
+	TABLE_CODE,
 	TABLE_CPU,
 	TABLE_THREAD,
 	TABLE_TASK,
@@ -64,8 +65,8 @@ struct field {
 };
 
 struct field_list {
-	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "cpu", "thread", "task",
-			     "finding" */
+	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "exit-code", "cpu", "thread",
+			     "task", "finding" */
 	const struct field *field;
 	size_t n;
 	size_t row_size;

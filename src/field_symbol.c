@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Fields of symbols: one row a symbol, or page without a name. */
+/* Fields of symbols and of the guest code that makes exits: one row a symbol, or page without a
+ * name. */
 #include "field_tables.h"
 
 #define S struct snap_symbol
@@ -88,3 +89,56 @@ static const struct field symbol_fields[] = {
 /* clang-format on */
 
 const struct field_list field_list_symbol = FIELD_LIST("symbol", symbol_fields, S);
+
+/* --- guest code that makes exits --- */
+#define X struct snap_code
+
+static struct cell code_vm(const struct snapshot *s, const void *row, bool total)
+{
+	(void)total;
+	return (struct cell){.text = field_vm_name(s, ((const X *)row)->vm)};
+}
+
+static struct cell code_domain(const struct snapshot *s, const void *row, bool total)
+{
+	(void)s;
+	(void)total;
+	return (struct cell){.text = field_domain_name(((const X *)row)->key.domain)};
+}
+
+static struct cell code_count(const struct snapshot *s, const void *row, bool total)
+{
+	const X *x = row;
+
+	(void)s;
+	return (struct cell){.v = value_known((double)(total ? x->total : x->count))};
+}
+
+static struct cell code_pct(const struct snapshot *s, const void *row, bool total)
+{
+	(void)s;
+	return (struct cell){.v = total ? ((const X *)row)->pct_total : ((const X *)row)->pct};
+}
+
+GET_TEXT(code_exit, X, exit)
+GET_TEXT(code_name, X, name)
+GET_TEXT(code_module, X, module)
+GET_TEXT(code_why, X, why)
+
+/* clang-format off */
+static const struct field code_fields[] = {
+	{"vm", "VM", "name of the VM", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, code_vm},
+	{"key", "EXIT", "the kernel's name of the exit", UNIT_TEXT, 20, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0,
+	 code_exit},
+	{"symbol", "SYMBOL", "the guest's function that made the exit; where it has no name, where it is by page", UNIT_TEXT, 30,
+	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, code_name},
+	{"module", "MODULE", "the guest's module that it is in, empty for its kernel itself", UNIT_TEXT, 14,
+	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, code_module},
+	{"domain", "DOMAIN", "guest-kernel or guest-user", UNIT_TEXT, 13, FIELD_SORT_UP, 0, 0, code_domain},
+	{"count", "COUNT", "exits of this reason that it made", UNIT_COUNT, 7, FIELD_TOTAL, 0, 0, code_count},
+	{"pct", "SHARE", "its share of the VM's exits of this reason", UNIT_PCT, 6, FIELD_TOTAL, 0, 0, code_pct},
+	{"reason", "REASON", "why it has no name", UNIT_TEXT, 30, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, code_why},
+};
+/* clang-format on */
+
+const struct field_list field_list_code = FIELD_LIST("exit-code", code_fields, X);

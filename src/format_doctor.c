@@ -29,13 +29,13 @@ void format_doctor_text(struct out *o, const struct doctor_report *r)
 	for (size_t i = 0; i < r->nlines; i++) {
 		const struct doctor_line *l = &r->line[i];
 
-		out_printf(o, "%-8s%-12s%-20s ", state_name(l->probe.state), l->collector,
+		out_printf(o, "%-8s%-15s%-20s ", state_name(l->probe.state), l->collector,
 			   l->probe.source);
 		format_escaped(o, text_escape, l->probe.why);
 		out_text(o, "\n");
 		if (!l->probe.mend[0])
 			continue;
-		out_printf(o, "%-8s%-12s%-20s ", "", "", "  mend:");
+		out_printf(o, "%-8s%-15s%-20s ", "", "", "  mend:");
 		format_escaped(o, text_escape, l->probe.mend);
 		out_text(o, "\n");
 	}

@@ -20,7 +20,8 @@ struct format_state {
 	const struct format_job *job;
 	struct batch_columns columns; /* of --fields; n 0: all */
 	struct batch_rows rows;
-	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, threads, cpus, tasks;
+	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, code, threads, cpus,
+		tasks;
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
 	/* Reasons of figures that were absent or partial in this record: a bit a reason. */
@@ -48,6 +49,7 @@ static int json_open(const struct format_job *j, struct format_state **out, char
 	f->job = j;
 	f->vm_figures = j->whole || strcmp(table, "cpu") == 0 || strcmp(table, "vm") == 0;
 	f->vcpus = j->whole || strcmp(table, "cpu") == 0 || strncmp(table, "vcpu", 4) == 0;
+	f->code = strcmp(table, "exit-code") == 0;
 	f->symbols = j->whole || strcmp(table, "symbol") == 0;
 	f->vcpu_symbols = j->whole || strcmp(table, "vcpu-symbol") == 0;
 	f->vm_exits = j->whole || strcmp(table, "exit") == 0;
@@ -206,12 +208,29 @@ static json_t *symbol_array(struct format_state *f, const struct snapshot *s,
 	json_t *a = json_array(), *o;
 
 	for (size_t i = sym->first; i < sym->first + sym->rows && i < s->nsymbols; i++) {
-		if (!passed(f, TABLE_SYMBOL, i))
+		if (!passed(f, TABLE_SYMBOL, i) ||
+		    !(f->job->query.total ? s->symbols[i].samples_total : s->symbols[i].samples))
 			continue;
 		o = json_object();
 		set_fields(f, o, TABLE_SYMBOL, s, &s->symbols[i], "|vm|vcpu|domain_guessed|");
 		set(f, o, "domain_guessed", json_boolean(s->symbols[i].guessed));
 		set(f, o, "other", json_boolean(s->symbols[i].other));
+		if (json_array_append_new(a, o))
+			f->rc = -ENOMEM;
+	}
+	return a;
+}
+
+static json_t *code_array(struct format_state *f, const struct snapshot *s,
+			  const struct snap_vm *vm)
+{
+	json_t *a = json_array(), *o;
+
+	for (size_t i = vm->code_first; i < vm->code_first + vm->code_n && i < s->ncode; i++) {
+		if (!passed(f, TABLE_CODE, i))
+			continue;
+		o = json_object();
+		set_fields(f, o, TABLE_CODE, s, &s->code[i], "|vm|");
 		if (json_array_append_new(a, o))
 			f->rc = -ENOMEM;
 	}
@@ -284,6 +303,8 @@ static json_t *vm_object(struct format_state *f, const struct snapshot *s, const
 		set(f, o, "exits", exit_array(f, s, &vm->ex));
 	if (f->symbols)
 		set(f, o, "symbols", symbol_array(f, s, &vm->sym));
+	if (f->code)
+		set(f, o, "exit_code", code_array(f, s, vm));
 	if (f->threads)
 		set(f, o, "threads", thread_array(f, s, vm));
 	if (f->vcpus)

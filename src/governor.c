@@ -16,6 +16,14 @@
  */
 #define EVENT_COST_NS 1280.0
 
+/*
+ * What one sample adds to the vCPU that it interrupts: 12,000 blocks of a guest's loop took 0.481 s
+ * of CPU at 20,000 samples a second and 0.342 s without, on the same machine: 14 us. That is a
+ * guest of another host, whose timer interrupts are dear; hardware does with less.
+ */
+#define SAMPLE_COST_NS 14000.0
+#define SAMPLE_SHIFT_MAX 3 /* an eighth of the rate still tells what is hot */
+
 /* The order in which kinds are given up: dearest in worth for their number first. */
 static const enum kvm_kind drop_order[] = {
 	KIND_MSR, KIND_MMIO, KIND_IOPORT, KIND_USEREXIT, KIND_VMEXIT,
@@ -61,13 +69,24 @@ double governor_self(struct governor *g, int64_t now, unsigned ncpu)
 
 static double estimate_guest(const struct snapshot *s)
 {
-	double events = 0;
+	double events = 0, samples;
 
 	if (s->dt <= 0 || !s->host.ncpu)
 		return 0;
 	for (int k = 0; k < KIND_NR; k++) /* an exit is two events: kvm_exit and kvm_entry */
 		events += (double)s->kinds[k].count * (k == KIND_VMEXIT ? 2 : 1);
-	return 100.0 * events * EVENT_COST_NS / ((double)s->dt * s->host.ncpu);
+	samples = value_has(s->host.sym.n) ? s->host.sym.n.v : 0;
+	return 100.0 * (events * EVENT_COST_NS + samples * SAMPLE_COST_NS) /
+	       ((double)s->dt * s->host.ncpu);
+}
+
+/* Fewer samples first: what they tell becomes coarser, but all of it stays. */
+static bool sample_less(struct governor *g, const struct snapshot *s)
+{
+	if (!s->sampling.open || g->sample_shift >= SAMPLE_SHIFT_MAX)
+		return false;
+	g->sample_shift++;
+	return true;
 }
 
 static bool drop_one(struct governor *g, const struct snapshot *s)
@@ -93,14 +112,16 @@ bool governor_look(struct governor *g, const struct snapshot *s)
 	cost = g->guest_pct + (g->self_pct > 0 ? g->self_pct : 0);
 	if (cost <= g->max_pct) {
 		g->over_since = 0;
-		if (!g->dropped || s->time < g->retry_at || cost > g->max_pct / 2)
+		if ((!g->dropped && !g->sample_shift) || s->time < g->retry_at ||
+		    cost > g->max_pct / 2)
 			return false;
 		g->dropped = 0;
+		g->sample_shift = 0;
 		return true;
 	}
 	if (!g->over_since)
 		g->over_since = s->time;
-	if (s->time - g->over_since < PATIENCE || !drop_one(g, s))
+	if (s->time - g->over_since < PATIENCE || !(sample_less(g, s) || drop_one(g, s)))
 		return false;
 	g->over_since = s->time;
 	g->retry_at = s->time + g->backoff;

@@ -95,6 +95,8 @@ static void vm_free(void *ctx, struct inv_vm *vm)
 
 	if (s) {
 		sym_set_free(&s->sym);
+		free(s->ex.code);
+		s->ex.code = NULL; /* events of it may still come */
 		exits_vm_gone(&m->ex, &s->ex);
 	}
 	vm->cookie[INV_COOKIE_MODEL] = NULL;
@@ -406,6 +408,7 @@ void model_reset(struct model *m)
 		hist_free(&m->kinds[k].total_hist);
 	}
 	model_symbols_reset(m);
+	model_code_reset(m);
 	m->lost_total = 0;
 	missing_reset(&m->missing);
 	m->since = m->last;

@@ -23,6 +23,8 @@ struct symbol_namer {
 	void *ctx;
 	/* False: it has none (any more). */
 	bool (*name)(void *ctx, const struct symbol_key *k, const char **name, const char **module);
+	/* What is at an address of the guest. */
+	void (*find)(void *ctx, const struct inv_vm *vm, uint64_t addr, struct symbol_key *k);
 	/* Why an address of this kind has no name: one line. vm NULL: of no VM. */
 	const char *(*reason)(void *ctx, const struct inv_vm *vm, const struct symbol_key *k);
 	/* The same for a whole guest, and what mends it. False: it has its names. */

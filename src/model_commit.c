@@ -468,6 +468,7 @@ static void fill(struct commit *c)
 	model_unique_ids(c);
 	put_exit_rows(c);
 	model_symbol_rows(c);
+	model_code_rows(c);
 	put_sources(c);
 	model_host_rows(c);
 	model_host_exits(c);
@@ -508,6 +509,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	fill(&c);
 	model_next(m, watermark);
 	model_symbols_next(m);
+	model_code_next(m);
 	model_host_next(m);
 	missing_next(&m->missing, watermark);
 	m->last = watermark;

@@ -19,6 +19,8 @@ struct commit {
 	uint32_t nexits, exit_room;
 	struct snap_symbol *symbol_rows;
 	uint32_t nsymbols, symbol_room;
+	struct snap_code *code_rows;
+	uint32_t ncode, code_room;
 	bool no_memory;
 };
 
@@ -55,6 +57,15 @@ void model_symbols_next(struct model *m);
 void model_symbols_reset(struct model *m);
 void model_symbols_free(struct model *m);
 void model_sampling(struct model *m, const struct sampling_state *s);
+
+/* Name and module of a key, as the snapshot's own strings. True: it is a symbol. */
+bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
+		    const char **module);
+
+/* model_code.c */
+void model_code_rows(struct commit *c); /* when exits have their sums */
+void model_code_next(struct model *m);
+void model_code_reset(struct model *m);
 
 /* model_ids.c */
 void model_vm_id(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);

@@ -100,9 +100,8 @@ static const char *page_name(struct snapshot *s, const struct symbol_key *k)
 			       (unsigned long long)(k->value << PAGE_BITS));
 }
 
-/* Name and module of a key, as the snapshot's own strings. True: it is a symbol. */
-static bool name_key(struct commit *c, const struct symbol_key *k, const char **name,
-		     const char **module)
+bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
+		    const char **module)
 {
 	const struct symbol_namer *n = c->m->sampling.namer;
 	const char *found = NULL, *in = NULL;
@@ -128,7 +127,7 @@ static void put_hot(struct commit *c, const struct sym_set *set, uint64_t n,
 
 	if (!top)
 		return;
-	out->hot_named = name_key(c, &top->key, &name, &module);
+	out->hot_named = model_name_key(c, &top->key, &name, &module);
 	out->hot = snapshot_printf(c->s, "%c:%s", letters[top->key.domain], name);
 	out->hot_pct = share(top->now, n);
 }
@@ -176,10 +175,10 @@ void model_vm_symbols(struct commit *c, const struct inv_vm *vm, struct snap_vm 
 
 /* ---- rows ---- */
 
-/* Cells with a figure, and `other`. */
-static uint32_t rows_of(const struct sym_set *s)
+/* At most: what is kept, and `other`. */
+static uint32_t rows_of(const struct sym_set *s, unsigned keep)
 {
-	return s && (s->n || s->other_now || s->other_total) ? s->n + 1 : 0;
+	return s && (s->n || s->other_now || s->other_total) ? (s->n < keep ? s->n : keep) + 1 : 0;
 }
 
 static bool rows_wanted(const struct model *m, const struct inv_vm *vm)
@@ -189,18 +188,19 @@ static bool rows_wanted(const struct model *m, const struct inv_vm *vm)
 
 static uint32_t count_rows(struct model *m)
 {
-	uint32_t n = rows_of(&m->sampling.all) + rows_of(&m->sampling.rest);
+	uint32_t n =
+		rows_of(&m->sampling.all, vm_limit(m)) + rows_of(&m->sampling.rest, vm_limit(m));
 
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
 		const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
 
 		if (!rows_wanted(m, vm))
 			continue;
-		n += s ? rows_of(&s->sym) : 0;
+		n += s ? rows_of(&s->sym, vm_limit(m)) : 0;
 		for (size_t i = 0; i < vm->nvcpu; i++) {
 			const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
 
-			n += v ? rows_of(&v->sym) : 0;
+			n += v ? rows_of(&v->sym, vcpu_limit(m, vm->vcpu[i])) : 0;
 		}
 	}
 	return n;
@@ -218,18 +218,24 @@ static void put_row(struct commit *c, const struct sym_set *set, const struct sy
 	row->pct = share(row->samples, sym_set_now(set));
 	row->pct_total = share(row->samples_total, sym_set_total(set));
 	row->reason = "";
-	if (!name_key(c, &cell->key, &row->name, &row->module) && n)
+	if (!model_name_key(c, &cell->key, &row->name, &row->module) && n)
 		row->reason = snapshot_str(c->s, n->reason(n->ctx, vm, &cell->key));
 }
 
-static void put_other(struct commit *c, const struct sym_set *set, struct snap_symbol *row)
+/* What found no room, and the keys behind the last row. */
+static void put_other(const struct sym_set *set, unsigned rows, struct snap_symbol *row)
 {
-	(void)c;
+	uint64_t now = set->other_now, total = set->other_total;
+
+	for (unsigned i = rows; i < set->n; i++) {
+		now += set->cell[i].now;
+		total += set->cell[i].total;
+	}
 	row->other = true;
 	row->name = "other";
 	row->module = row->reason = "";
-	row->samples = set->other_now;
-	row->samples_total = set->other_total + set->other_now;
+	row->samples = now;
+	row->samples_total = total + now;
 	row->pct = share(row->samples, sym_set_now(set));
 	row->pct_total = share(row->samples_total, sym_set_total(set));
 }
@@ -247,22 +253,34 @@ static int by_samples(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void put_rows(struct commit *c, const struct sym_set *set, const struct inv_vm *vm,
-		     int32_t vm_at, int32_t vcpu_at, struct snap_samples *out)
+/* What rows are of. */
+struct whose {
+	const struct inv_vm *vm; /* NULL: of no VM, or of all */
+	int32_t vm_at, vcpu_at; /* as in snap_symbol */
+	unsigned keep;
+};
+
+static void put_rows(struct commit *c, struct sym_set *set, const struct whose *w,
+		     struct snap_samples *out)
 {
 	struct snap_symbol *row = c->symbol_rows + c->nsymbols;
 	uint32_t n = 0;
 
 	out->first = c->nsymbols;
-	if (!set || c->nsymbols + rows_of(set) > c->symbol_room)
+	if (!set || c->nsymbols + rows_of(set, w->keep) > c->symbol_room)
 		return;
-	for (unsigned i = 0; i < set->n; i++)
-		put_row(c, set, &set->cell[i], vm, &row[n++]);
-	if (set->other_now || set->other_total)
-		put_other(c, set, &row[n++]);
+	sym_set_sort(set);
+	while (n < set->n && n < w->keep) {
+		put_row(c, set, &set->cell[n], w->vm, &row[n]);
+		n++;
+	}
+	if (set->other_now || set->other_total || n < set->n) {
+		put_other(set, n, &row[n]);
+		n++;
+	}
 	for (uint32_t i = 0; i < n; i++) {
-		row[i].vm = vm_at;
-		row[i].vcpu = vcpu_at;
+		row[i].vm = w->vm_at;
+		row[i].vcpu = w->vcpu_at;
 	}
 	qsort(row, n, sizeof(*row), by_samples);
 	out->rows = n;
@@ -271,16 +289,19 @@ static void put_rows(struct commit *c, const struct sym_set *set, const struct i
 
 static void put_vm_rows(struct commit *c, const struct inv_vm *vm, uint32_t at)
 {
-	const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
+	struct whose w = {vm, (int32_t)at, -1, vm_limit(c->m)};
 	uint32_t k = c->vms[at].vcpu_first;
 
-	put_rows(c, s ? &s->sym : NULL, vm, (int32_t)at, -1, &c->vms[at].sym);
+	put_rows(c, s ? &s->sym : NULL, &w, &c->vms[at].sym);
 	for (size_t i = 0; i < vm->nvcpu; i++) {
-		const struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
+		struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
 
 		if (!commit_vcpu_shown(vm, vm->vcpu[i]))
 			continue;
-		put_rows(c, v ? &v->sym : NULL, vm, (int32_t)at, (int32_t)k, &c->vcpus[k].sym);
+		w.vcpu_at = (int32_t)k;
+		w.keep = vcpu_limit(c->m, vm->vcpu[i]);
+		put_rows(c, v ? &v->sym : NULL, &w, &c->vcpus[k].sym);
 		k++;
 	}
 }
@@ -313,8 +334,10 @@ void model_symbol_rows(struct commit *c)
 	c->symbol_rows = snapshot_alloc(c->s, c->symbol_room, sizeof(*c->symbol_rows));
 	if (!c->symbol_rows)
 		c->symbol_room = 0; /* the rows are missing, all other figures are there */
-	put_rows(c, &m->sampling.all, NULL, SNAP_ALL_VMS, -1, &c->s->host.sym);
-	put_rows(c, &m->sampling.rest, NULL, SNAP_OTHER, -1, &c->s->host.other_sym);
+	put_rows(c, &m->sampling.all, &(struct whose){NULL, SNAP_ALL_VMS, -1, vm_limit(m)},
+		 &c->s->host.sym);
+	put_rows(c, &m->sampling.rest, &(struct whose){NULL, SNAP_OTHER, -1, vm_limit(m)},
+		 &c->s->host.other_sym);
 	for (struct inv_vm *vm = inventory_first(m->inv); (vm = commit_next_vm(c, vm, at));
 	     vm = vm->next, at++)
 		if (rows_wanted(m, vm))
@@ -327,7 +350,7 @@ void model_symbol_rows(struct commit *c)
 
 /* Calls f for each table. */
 static void each_set(struct model *m,
-		     void (*f)(const struct model *m, struct sym_set *s, unsigned limit))
+		     void (*f)(const struct model *m, struct sym_set *s, unsigned keep))
 {
 	f(m, &m->sampling.all, vm_limit(m));
 	f(m, &m->sampling.rest, vm_limit(m));

@@ -112,6 +112,18 @@ struct snap_samples {
 	uint32_t first, rows; /* in snapshot.symbols */
 };
 
+/* Exits of one reason that one piece of guest code makes. */
+struct snap_code {
+	uint32_t vm; /* index into vms */
+	uint32_t isa;
+	uint64_t reason; /* as snap_exit.key of a vmexit */
+	const char *exit; /* its name: "MSR_WRITE" */
+	struct symbol_key key;
+	const char *name, *module, *why; /* as name, module, reason of snap_symbol */
+	uint64_t count, total; /* of the interval; since somebody asked */
+	struct value pct, pct_total; /* of all exits of that reason of the VM */
+};
+
 /* What takes the samples, in the last interval. */
 struct snap_sampling {
 	bool open;
@@ -157,6 +169,7 @@ struct snap_vm {
 	const char *steal_source; /* "rundelay", "gstime", "" */
 	struct snap_exits ex;
 	struct snap_samples sym;
+	uint32_t code_first, code_n; /* in snapshot.code */
 	const char *sym_why; /* why its guest's samples have no names, "" */
 	const char *sym_mend; /* the command that brings them, "" */
 	enum why_kind why;
@@ -248,12 +261,13 @@ struct snapshot {
 	const struct snap_vcpu *vcpus;
 	const struct snap_exit *exits;
 	const struct snap_symbol *symbols;
+	const struct snap_code *code;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, nthreads, ntasks, ncpus, nfindings, nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nthreads, ntasks, ncpus, nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
 	struct snap_sampling sampling;
 	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */

@@ -9,8 +9,9 @@
 #define SCORE_ONE 16 /* of a sample; halved each interval */
 #define SCORE_MAX (UINT32_MAX / 4)
 
-static struct sym_cell *grow(struct sym_set *s, unsigned limit)
+static struct sym_cell *grow(struct sym_set *s, unsigned keep)
 {
+	unsigned limit = keep * SYM_TOLD;
 	unsigned room = s->room ? s->room * 2 : FIRST_ROOM;
 	struct sym_cell *cell;
 
@@ -44,13 +45,13 @@ static struct sym_cell *find(struct sym_set *s, const struct symbol_key *k)
 	return NULL;
 }
 
-void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned limit)
+void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned keep)
 {
 	struct sym_cell *c = find(s, k);
 
 	s->now[k->domain]++;
 	if (!c) {
-		c = grow(s, limit);
+		c = grow(s, keep);
 		if (!c) {
 			s->other_now++;
 			return;
@@ -98,11 +99,23 @@ static int by_score(const void *a, const void *b)
 	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
 }
 
-/* Half of the room is for keys that are not known yet. */
-static void make_room(struct sym_set *s, unsigned limit)
+static int by_now(const void *a, const void *b)
 {
-	unsigned keep = limit / 2;
+	const struct sym_cell *x = a, *y = b;
 
+	if (x->now != y->now)
+		return x->now < y->now ? 1 : -1;
+	return by_score(a, b);
+}
+
+void sym_set_sort(struct sym_set *s)
+{
+	if (s->n > 1)
+		qsort(s->cell, s->n, sizeof(s->cell[0]), by_now);
+}
+
+static void make_room(struct sym_set *s, unsigned keep)
+{
 	if (s->n <= keep)
 		return;
 	qsort(s->cell, s->n, sizeof(s->cell[0]), by_score);
@@ -111,7 +124,7 @@ static void make_room(struct sym_set *s, unsigned limit)
 	s->n = keep;
 }
 
-void sym_set_next(struct sym_set *s, unsigned limit)
+void sym_set_next(struct sym_set *s, unsigned keep)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		struct sym_cell *c = &s->cell[i];
@@ -120,6 +133,7 @@ void sym_set_next(struct sym_set *s, unsigned limit)
 		c->score = c->score / 2 + more;
 		c->total += c->now;
 		c->now = 0;
+		c->guessed = false; /* its symbols may have come meanwhile */
 	}
 	for (int d = 0; d < DOMAIN_NR; d++) {
 		s->total[d] += s->now[d];
@@ -127,7 +141,7 @@ void sym_set_next(struct sym_set *s, unsigned limit)
 	}
 	s->other_total += s->other_now;
 	s->other_now = 0;
-	make_room(s, limit);
+	make_room(s, keep);
 }
 
 void sym_set_reset(struct sym_set *s)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Samples by key: of one vCPU, one VM, or the host. Bounded: a key that finds no room counts as
- * `other`, and after each interval the keys that were sampled least make room for new ones, so
- * that what is hot has its row from one of the next intervals on.
+ * Samples by key: of one vCPU, one VM, or the host. Bounded: so many keys are kept, within an
+ * interval four times as many are told apart, what finds no room counts as `other`. After each
+ * interval the keys that were sampled least make room, so that what becomes hot has its row.
  */
 #ifndef KVMTOP_SYMSET_H
 #define KVMTOP_SYMSET_H
@@ -17,24 +17,28 @@ struct sym_cell {
 	uint32_t now; /* samples of the interval */
 	uint32_t score; /* … and of those before, of less weight each */
 	uint64_t total; /* of all intervals that are over */
-	bool guessed; /* guest kernel or user by the kernel's word only */
+	bool guessed; /* in this interval: guest kernel or user by the kernel's word only */
 };
 
 struct sym_set {
-	struct sym_cell *cell; /* in no order */
+	struct sym_cell *cell; /* in no order but after sym_set_sort() */
 	unsigned n, room;
 	uint32_t now[DOMAIN_NR], other_now; /* of the interval, `other` too */
 	uint64_t total[DOMAIN_NR], other_total; /* of those that are over */
 };
 
-/* Counts one sample; `limit` keys at most. */
-void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned limit);
+#define SYM_TOLD 4 /* times the keys that are kept: those told apart within an interval */
+
+/* Counts one sample; `keep` is how many keys are kept. */
+void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned keep);
 uint64_t sym_set_now(const struct sym_set *s); /* all samples of the interval */
 uint64_t sym_set_total(const struct sym_set *s); /* since start or reset, this interval too */
 /* The key with most samples in the interval; NULL: none, or most went to `other`. */
 const struct sym_cell *sym_set_top(const struct sym_set *s);
+/* The keys sampled most in this interval first, then those of before. */
+void sym_set_sort(struct sym_set *s);
 /* Ends the interval. */
-void sym_set_next(struct sym_set *s, unsigned limit);
+void sym_set_next(struct sym_set *s, unsigned keep);
 void sym_set_reset(struct sym_set *s); /* the totals */
 void sym_set_free(struct sym_set *s); /* what it points to, not s */
 

@@ -283,7 +283,20 @@ void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
 	part = area_sub(a, top + h - heat, 0, 1, a->w);
 	draw_shares(c, &part, row->id);
 	part = area_sub(a, top + h - heat + 1, 0, heat - 1, a->w);
-	draw_detail(c, &part, row);
+	if (c->view->detail == row->id)
+		exit_code_draw(c, &part, row->row);
+	else
+		draw_detail(c, &part, row);
+}
+
+bool exit_rows_open(const struct pane_ctx *c, struct view *view)
+{
+	const struct table_row *row = selected_row(c);
+
+	if (!row)
+		return false;
+	view->detail = view->detail == row->id ? 0 : row->id;
+	return true;
 }
 
 void exit_rows_subtitle(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size)

@@ -30,6 +30,10 @@ const char *exit_kind_name(enum kvm_kind kind); /* "vmexit", "ioport" … as --e
 void exit_rows_add(const struct pane_ctx *c, enum kvm_kind kind, struct row_list *out);
 /* Table above; below it, where there is room, vCPUs and histogram of the selected row. */
 void exit_rows_draw(const struct pane_ctx *c, const struct area *a);
+/* Opens the selected row, or closes it: then its guest code is in place of the histogram. */
+bool exit_rows_open(const struct pane_ctx *c, struct view *view);
+/* exit_code.c: the guest code that makes this exit. */
+void exit_code_draw(const struct pane_ctx *c, const struct area *a, const struct snap_exit *e);
 void exit_rows_subtitle(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size);
 /* Why there are no rows of this kind; false: there are, or there just were none. */
 bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, size_t size);

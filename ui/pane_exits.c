@@ -34,15 +34,18 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 static void demand(const struct view *v, struct demand *d)
 {
 	d->kinds |= KIND_BIT(v->exit_kind);
+	d->exit_code = v->detail != 0;
 }
 
 const struct pane pane_exits = {
 	.key = '2',
 	.id = "exits",
 	.title = "Exits",
-	.help = "exits by reason (e: vmexit, userexit, halt), with times and their histogram",
+	.help = "exits by reason (e: vmexit, userexit, halt), with times and their histogram; "
+		"Enter: which guest code makes it",
 	.table = &def,
 	.rows = rows,
+	.open = exit_rows_open,
 	.draw = exit_rows_draw,
 	.subtitle = subtitle,
 	.demand = demand,

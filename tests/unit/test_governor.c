@@ -57,6 +57,35 @@ static void drops_in_order_after_patience(void **state)
 	assert_string_equal(governor_text(&g, text, sizeof(text)), "msr, ioport, entry/exit");
 }
 
+/* Samples become fewer before any kind goes; with them the estimate goes down. */
+static void samples_go_first(void **state)
+{
+	struct governor g;
+	struct snapshot s = interval(NS_PER_S, 1000);
+
+	(void)state;
+	s.sampling.open = true;
+	s.host.sym.n = value_known(2000); /* 2.8% */
+	governor_init(&g, 2);
+	governor_look(&g, &s);
+	for (unsigned i = 1; i <= 3; i++) {
+		s.time = (int64_t)(1 + 2 * i) * NS_PER_S;
+		assert_true(governor_look(&g, &s));
+		assert_int_equal(g.sample_shift, i);
+		assert_int_equal(g.dropped, 0);
+	}
+	s.time = 9 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_int_equal(g.dropped, KIND_BIT(KIND_MSR));
+	s.host.sym.n = value_known(250);
+	for (int k = 0; k < KIND_NR; k++)
+		s.kinds[k].count = 0;
+	s.time = 999 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_int_equal(g.sample_shift, 0);
+	assert_int_equal(g.dropped, 0);
+}
+
 static void takes_back_when_quiet_and_waits_longer(void **state)
 {
 	struct governor g;
@@ -110,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quiet_host_drops_nothing),
 		cmocka_unit_test(drops_in_order_after_patience),
+		cmocka_unit_test(samples_go_first),
 		cmocka_unit_test(takes_back_when_quiet_and_waits_longer),
 		cmocka_unit_test(zero_limit_never_drops),
 		cmocka_unit_test(self_counts_own_time),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "exits_code.h"
 #include "model_fixture.h"
 #include "symset.h"
 
@@ -48,14 +49,14 @@ static void no_sample_is_lost_in_the_table(void **state)
 	(void)state;
 	for (uint64_t v = 0; v < 1000; v++)
 		add(&s, v, 1 + (v == 3) * 500, 64);
-	assert_int_equal(s.n, 64);
+	assert_int_equal(s.n, 256);
 	for (unsigned i = 0; i < s.n; i++)
 		rows += s.cell[i].now;
 	assert_int_equal(rows + s.other_now, 1500);
 	assert_int_equal(sym_set_now(&s), 1500);
 	assert_int_equal(sym_set_top(&s), NULL); /* most of it has no row */
 	sym_set_next(&s, 64);
-	assert_int_equal(s.n, 32);
+	assert_int_equal(s.n, 64);
 	assert_int_equal(cell(&s, 3)->total, 501);
 	rows = 0;
 	for (unsigned i = 0; i < s.n; i++)
@@ -125,8 +126,21 @@ static bool made_guest(void *ctx, const struct inv_vm *vm, const char **why, con
 	return !strcmp(vm->name, "db01");
 }
 
+/* Functions of 256 bytes in the upper half; below there are none. */
+static void made_find(void *ctx, const struct inv_vm *vm, uint64_t addr, struct symbol_key *k)
+{
+	(void)ctx;
+	(void)vm;
+	if (addr >> 63)
+		*k = (struct symbol_key){
+			.value = addr >> 8 & 0xff, .table = 1, .domain = DOMAIN_GUEST_KERNEL};
+	else
+		*k = (struct symbol_key){
+			.value = addr >> 12, .domain = DOMAIN_GUEST_USER, .reason = SYM_USER};
+}
+
 static const struct symbol_namer namer = {
-	.name = made_name, .reason = made_reason, .guest = made_guest};
+	.name = made_name, .find = made_find, .reason = made_reason, .guest = made_guest};
 
 static void open_sampling(struct fixture *f)
 {
@@ -226,7 +240,25 @@ static void samples_belong_to_the_vm_of_their_thread(void **state)
 	assert_string_equal(s->sampling.event, "cpu-clock");
 	snapshot_unref(s);
 
-	/* The next interval begins at nothing; totals go on. */
+	fixture_free(&f);
+}
+
+static void totals_go_on_until_the_reset(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	const struct demand all = {.samples = true, .samples_all = true};
+	const struct snap_vm *web;
+	const struct snap_symbol *r;
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	open_sampling(&f);
+	model_demand(f.m, &all);
+	commit_drop(&f, SEC);
+	hits(&f, 101, key(1), 80);
+	hits(&f, 101, key(2), 20);
+	commit_drop(&f, 2 * SEC);
 	hits(&f, 101, key(1), 5);
 	s = commit(&f, 3 * SEC);
 	web = find_vm(s, "web01");
@@ -336,16 +368,121 @@ static void a_shared_thread_is_of_the_vm_only(void **state)
 	fixture_free(&f);
 }
 
+/* ---- guest code that makes exits ---- */
+
+static void exit_at(struct fixture *f, int64_t t, int tid, uint64_t reason, uint64_t rip)
+{
+	feed(f, (struct sample){.time = t,
+				.tid = tid,
+				.vcpu_id = tid - 101,
+				.type = EV_EXIT,
+				.key = reason,
+				.aux = rip,
+				.isa = ISA_SVM});
+	ev_entry(f, t + US, tid, tid - 101);
+}
+
+static const struct snap_code *code(const struct snapshot *s, const char *exit, const char *name)
+{
+	const struct snap_vm *vm = find_vm(s, "web01");
+
+	for (uint32_t i = vm->code_first; i < vm->code_first + vm->code_n; i++)
+		if (!strcmp(s->code[i].exit, exit) && !strcmp(s->code[i].name, name))
+			return &s->code[i];
+	return NULL;
+}
+
+#define SVM_MSR 0x7c
+#define SVM_CPUID 0x72
+#define TEXT 0xffffffff81000000u
+
+static void exits_are_told_by_guest_code(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 2);
+	const struct demand d = {.exit_code = true, .vm = vm->id};
+	const struct snap_code *x;
+	struct snapshot *s;
+
+	(void)state;
+	model_set_namer(f.m, &namer);
+	model_demand(f.m, &d);
+	ev_entry(&f, 1, 101, 0);
+	ev_entry(&f, 1, 102, 1);
+	commit_drop(&f, SEC); /* nobody has counted before */
+	for (int i = 0; i < 93; i++)
+		exit_at(&f, SEC + (i + 1) * MS, 101 + i % 2, SVM_MSR,
+			TEXT + 0x100 + (unsigned)i % 7);
+	for (int i = 0; i < 7; i++)
+		exit_at(&f, SEC + (100 + i) * MS, 101, SVM_MSR, TEXT + 0x200);
+	exit_at(&f, SEC + 200 * MS, 101, SVM_CPUID, 0x401234);
+	s = commit(&f, 2 * SEC);
+	x = code(s, "msr", "fn1");
+	assert_int_equal(x->count, 93);
+	near(x->pct.v, 93);
+	near(code(s, "msr", "fn2")->pct.v, 7);
+	assert_string_equal(code(s, "msr", "fn2")->module, "virtio_ring");
+	x = code(s, "cpuid", "[guest 0x401000]");
+	near(x->pct.v, 100);
+	assert_string_equal(x->why, "its programs are not known");
+	assert_int_equal(find_vm(s, "web01")->code_n, 3);
+	snapshot_unref(s);
+	exit_at(&f, 2 * SEC + MS, 101, SVM_MSR, TEXT + 0x200);
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(code(s, "msr", "fn2")->count, 1);
+	assert_int_equal(code(s, "msr", "fn2")->total, 8);
+	assert_int_equal(code(s, "msr", "fn1")->count, 0);
+	snapshot_unref(s);
+	/* Nobody asks any more. */
+	model_demand(f.m, &(struct demand){0});
+	commit_drop(&f, 4 * SEC);
+	exit_at(&f, 4 * SEC + MS, 101, SVM_MSR, TEXT);
+	s = commit(&f, 5 * SEC);
+	assert_int_equal(s->ncode, 0);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+/* However many places the exits come from: bounded, and the busiest stay. */
+static void guest_code_is_bounded(void **state)
+{
+	static struct ex_code c;
+	uint64_t all = 0;
+
+	(void)state;
+	for (int round = 0; round < 5; round++) {
+		for (uint64_t i = 0; i < 5000; i++) {
+			ex_code_add(&c, ISA_SVM, SVM_MSR, TEXT + i * 16 + (uint64_t)round);
+			ex_code_add(&c, ISA_SVM, SVM_CPUID, TEXT);
+		}
+		assert_true(c.n <= EX_CODE_MOST);
+		ex_code_next(&c);
+	}
+	for (unsigned i = 0; i < EX_CODE_PLACES; i++) {
+		all += c.cell[i].total;
+		if (c.cell[i].key == SVM_CPUID)
+			assert_int_equal(c.cell[i].total, 25000);
+	}
+	assert_int_equal(all + c.missed_total, 50000);
+	ex_code_reset(&c);
+	assert_int_equal(c.n, 0);
+	ex_code_add(&c, ISA_SVM, SVM_MSR, 1);
+	assert_int_equal(c.n, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_sample_is_lost_in_the_table),
 		cmocka_unit_test(what_becomes_hot_gets_its_row),
 		cmocka_unit_test(samples_belong_to_the_vm_of_their_thread),
+		cmocka_unit_test(totals_go_on_until_the_reset),
 		cmocka_unit_test(rows_are_made_for_what_is_looked_at),
 		cmocka_unit_test(a_hot_symbol_is_why),
 		cmocka_unit_test(nothing_sampled_is_not_nothing),
 		cmocka_unit_test(a_shared_thread_is_of_the_vm_only),
+		cmocka_unit_test(exits_are_told_by_guest_code),
+		cmocka_unit_test(guest_code_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
