@@ -38,22 +38,23 @@ static void copy(char *out, size_t size, const char *s, size_t len)
 	out[len] = '\0';
 }
 
-/* "name" matches -name X, --name X, -name=X, --name=X. The value is copied. */
-static bool find_option(const char *cmdline, size_t len, const char *name, char *out, size_t size)
+/*
+ * The next option of that name from *a on: "name" matches -name X, --name X, -name=X, --name=X.
+ * The value is copied.
+ */
+static bool next_option(struct args *a, const char *name, char *out, size_t size)
 {
-	struct args a = {cmdline, cmdline + len};
 	const size_t want = strlen(name);
 	const char *arg;
 	size_t n;
 
-	next_arg(&a, &n); /* the program */
-	while ((arg = next_arg(&a, &n))) {
+	while ((arg = next_arg(a, &n))) {
 		size_t dashes = n > 1 && arg[0] == '-' ? (arg[1] == '-' ? 2 : 1) : 0;
 
 		if (!dashes || n - dashes < want || memcmp(arg + dashes, name, want) != 0)
 			continue;
 		if (n - dashes == want) {
-			arg = next_arg(&a, &n);
+			arg = next_arg(a, &n);
 			if (!arg)
 				return false;
 			copy(out, size, arg, n);
@@ -65,6 +66,23 @@ static bool find_option(const char *cmdline, size_t len, const char *name, char 
 		}
 	}
 	return false;
+}
+
+/* The arguments behind the program's name. */
+static struct args arguments(const char *cmdline, size_t len)
+{
+	struct args a = {cmdline, cmdline + len};
+	size_t n;
+
+	next_arg(&a, &n);
+	return a;
+}
+
+static bool find_option(const char *cmdline, size_t len, const char *name, char *out, size_t size)
+{
+	struct args a = arguments(cmdline, len);
+
+	return next_option(&a, name, out, size);
 }
 
 /*
@@ -109,30 +127,39 @@ static bool suboption(const char *list, const char *key, bool bare, char *out, s
 }
 
 /*
- * "guest=web01,debug-threads=on", "web01", "web,,01,process=x". A name with '=' in it that
- * is no known suboption ("a=b") is a name all the same.
+ * "guest=web01,debug-threads=on", "web01", "web,,01,process=x"; the last guest= counts. A name
+ * with '=' in it that is no known suboption ("a=b", which older versions take) is a name all the
+ * same. A list without a name leaves what stands in `out`.
  */
 static void qemu_name(const char *list, char *out, size_t size)
 {
-	static const char *const known[] = {"guest=", "process=", "debug-threads="};
-	char first[512];
+	static const char *const other[] = {"process=", "debug-threads="};
+	char item[1024];
+	const char *p = list;
 
-	if (suboption(list, "guest", true, out, size))
-		return;
-	qemu_item(list, first, sizeof(first));
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strncmp(first, known[i], strlen(known[i])))
-			return;
-	copy(out, size, first, strlen(first));
+	for (bool first = true; p; first = false) {
+		bool is_name = first && *p;
+
+		p = qemu_item(p, item, sizeof(item));
+		for (size_t i = 0; is_name && i < sizeof(other) / sizeof(other[0]); i++)
+			is_name = strncmp(item, other[i], strlen(other[i])) != 0;
+		if (!strncmp(item, "guest=", 6))
+			copy(out, size, item + 6, strlen(item + 6));
+		else if (is_name)
+			copy(out, size, item, strlen(item));
+	}
 }
 
+/* QEMU merges options that are given twice: what is said last holds. */
 static void identify_qemu(const char *cmdline, size_t len, struct vm_identity *id)
 {
+	struct args a = arguments(cmdline, len);
 	char value[1024];
 
-	if (find_option(cmdline, len, "name", value, sizeof(value)))
+	while (next_option(&a, "name", value, sizeof(value)))
 		qemu_name(value, id->name, sizeof(id->name));
-	if (find_option(cmdline, len, "uuid", value, sizeof(value)))
+	a = arguments(cmdline, len);
+	while (next_option(&a, "uuid", value, sizeof(value)))
 		copy(id->uuid, sizeof(id->uuid), value, strlen(value));
 }
 

@@ -33,6 +33,7 @@ CASES = {
     "twin2": (("-name", "twin"), "twin"),
     "alike": (("-name", "guest=alike,debug-threads=off", "-smp", "3"), "alike"),
     "process": (("-name", "guest=other,process=renamed,debug-threads=on"), "other"),
+    "twice": (("-name", "first", "-name", "a,guest=last"), "last"),
     "options": (("-name", "debug-threads=on,guest=late"), "late"),
     "sandbox": (("-name", "boxed,debug-threads=on", "-smp", "2", "-sandbox",
                  "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"), "boxed"),
@@ -74,6 +75,7 @@ def names(guests, r):
         n.same((vm.get("name"), vm.get("vmm")), (want or f"qemu-system-x86:{q.pid}", "qemu"),
                f"{case}: its name")
         n.same(len(n.vms_of(r, q.pid)), 1, f"{case}: one row")
+        n.same(q.qmp("query-name").get("name"), want, f"{case}: so QEMU says")
     six = n.vm_of(r, guests["six"].pid)
     n.same((six["uuid"], six["vm_id"]), (UUID, UUID), "six: its UUID is its id")
     twins = [n.vm_of(r, guests[t].pid)["vm_id"] for t in ("twin1", "twin2")]

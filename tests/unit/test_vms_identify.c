@@ -46,6 +46,16 @@ static void names_of_qemu(void **state)
 		{"qemu-system-x86_64 -name guest=\x1b[2Jx", "\x1b[2Jx"},
 		{"qemu-system-x86_64 -name a=b", "a=b"},
 		{"qemu-system-x86_64 -name guest=k=v", "k=v"},
+		/* Given twice: what QEMU 7.2's query-name answers. */
+		{"qemu-system-x86_64 -name first -name second", "second"},
+		{"qemu-system-x86_64 -name first -name process=zz", "first"},
+		{"qemu-system-x86_64 -name first,debug-threads=on -name guest=third", "third"},
+		{"qemu-system-x86_64 -name guest=a,guest=b", "b"},
+		{"qemu-system-x86_64 -name on,guest=q", "q"},
+		{"qemu-system-x86_64 -name a,process=p,debug-threads=off,guest=z", "z"},
+		{"qemu-system-x86_64 -name a,", "a"},
+		{"qemu-system-x86_64 -name ,,", ","},
+		{"qemu-system-x86_64 -name nodebug,nodebug-threads", "nodebug"},
 		{"qemu-system-x86_64 -m 1G", "qemu-system-x86:4711"},
 		{"qemu-system-x86_64 -name", "qemu-system-x86:4711"},
 		{"qemu-system-x86_64 -name debug-threads=on", "qemu-system-x86:4711"},
@@ -63,6 +73,8 @@ static void names_of_qemu(void **state)
 	}
 	assert_string_equal(identify("qemu-kvm -uuid 8f7c-1 -name x", "qemu-kvm", "").uuid,
 			    "8f7c-1");
+	assert_string_equal(identify("qemu-kvm -uuid 8f7c-1 -uuid 8f7c-2", "qemu-kvm", "").uuid,
+			    "8f7c-2");
 }
 
 /* After those VMMs' documented interfaces; none of them is in Debian 12, no line is recorded. */
