@@ -192,8 +192,12 @@ static int follow_demand(struct kvm_events *st, int64_t now, bool again)
 
 static void flush(struct kvm_events *st)
 {
+	const struct sink *to = st->env.sink;
+
 	if (st->filled)
-		st->env.sink->samples(st->env.sink->ctx, st->batch, st->filled);
+		to->samples(to->ctx, st->batch, st->filled);
+	if (st->filled && to->exits)
+		to->exits(to->ips_ctx, st->batch, st->filled);
 	st->filled = 0;
 }
 

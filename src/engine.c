@@ -119,6 +119,7 @@ static int make_symbols(struct engine *e)
 		return rc;
 	e->sink = *model_sink(e->model);
 	e->sink.ips = engine_symbols_ips;
+	e->sink.exits = engine_symbols_exits;
 	e->sink.ips_ctx = e->symbols;
 	e->env.sink = &e->sink;
 	return 0;

@@ -17,6 +17,8 @@
 #define CHECKED                                                                                    \
 	64 /* addresses of a guest's kernel that are held against its symbols, an interval */
 
+#define LEFT 16 /* exits of a guest's kernel that are, too */
+
 /* What is known of one VM's code. */
 struct vm_symbols {
 	struct symsource *guest, *process;
@@ -25,6 +27,8 @@ struct vm_symbols {
 	bool halves; /* the guest's kernel is in the upper half of 64 bits: below is user space */
 	struct symbols_evidence seen[CHECKED]; /* samples of its kernel in the interval */
 	unsigned nseen;
+	struct symbols_evidence left[LEFT]; /* where it left guest mode, a few in the interval */
+	unsigned nleft;
 	unsigned misses, user_misses; /* of the interval: samples that no symbol covers */
 };
 
@@ -47,7 +51,7 @@ static void close_sources(struct vm_symbols *v)
 	symsource_close(v->process);
 	v->guest = v->process = NULL;
 	v->halves = false;
-	v->nseen = 0;
+	v->nseen = v->nleft = 0;
 }
 
 static void vm_free(void *ctx, struct inv_vm *vm)
@@ -241,16 +245,59 @@ void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n)
 
 /* ---- do they still fit? ---- */
 
+/* Exits that happen at one instruction; false: of another kind. */
+static bool exit_kind(uint32_t isa, uint64_t reason, enum evidence_kind *kind)
+{
+	static const struct {
+		uint8_t vmx, svm;
+		enum evidence_kind kind;
+	} rows[] = {
+		{12, 0x78, EVIDENCE_HLT}, {10, 0x72, EVIDENCE_CPUID}, {31, 0x7c, EVIDENCE_MSR},
+		{32, 0x7c, EVIDENCE_MSR}, {30, 0x7b, EVIDENCE_IO},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*kind = rows[i].kind;
+		if ((isa == ISA_VMX && reason == rows[i].vmx) ||
+		    (isa == ISA_SVM && reason == rows[i].svm))
+			return true;
+	}
+	return false;
+}
+
+/* One of a batch is enough: there are many batches, and this is where events go by at full rate. */
+void engine_symbols_exits(void *ctx, const struct sample *s, size_t n)
+{
+	struct engine_symbols *e = ctx;
+	enum evidence_kind kind;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct inv_thread *t;
+		struct vm_symbols *v;
+
+		if (s[i].type != EV_EXIT || !(s[i].aux & TOP_BIT) ||
+		    !exit_kind(s[i].isa, s[i].key, &kind))
+			continue;
+		t = inventory_thread(e->inv, s[i].tid);
+		v = t ? t->vm->cookie[INV_COOKIE_SYMBOLS] : NULL;
+		if (!v || !v->guest || v->nleft == LEFT)
+			continue;
+		v->left[v->nleft++] = (struct symbols_evidence){.addr = s[i].aux, .kind = kind};
+		return;
+	}
+}
+
 static void check_vm(struct vm_symbols *v, int64_t now)
 {
 	if (v->process && v->user_misses)
 		symsource_refresh(v->process, now);
 	if (v->guest) {
+		symsource_evidence(v->guest, v->left, v->nleft);
 		symsource_evidence(v->guest, v->seen, v->nseen < CHECKED ? v->nseen : CHECKED);
 		if (v->misses)
 			symsource_refresh(v->guest, now);
 	}
-	v->misses = v->user_misses = v->nseen = 0;
+	v->misses = v->user_misses = v->nseen = v->nleft = 0;
 }
 
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)

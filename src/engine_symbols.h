@@ -17,6 +17,7 @@ struct engine_symbols;
 struct guest_files;
 struct inventory;
 struct ip_sample;
+struct sample;
 struct model;
 struct sysroot;
 
@@ -30,6 +31,8 @@ int engine_symbols_fd(const struct engine_symbols *e);
 void engine_symbols_ready(struct engine_symbols *e);
 /* The sink's ips(): resolves and hands to the model. ctx: the engine_symbols. */
 void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n);
+/* The sink's exits(): a few of them tell whether a guest's symbols are right. ctx as above. */
+void engine_symbols_exits(void *ctx, const struct sample *s, size_t n);
 /* Once an interval: looks whether the symbols still fit what is sampled. */
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns);
 

@@ -254,6 +254,9 @@ struct sink {
 	/* Samples in time order; to the engine, which has ips_ctx of its own. NULL: not taken. */
 	void (*ips)(void *ips_ctx, const struct ip_sample *s, size_t n);
 	void *ips_ctx;
+	/* Samples that samples() got, to ips_ctx too: where guests leave guest mode. NULL: not
+	 * taken. */
+	void (*exits)(void *ips_ctx, const struct sample *s, size_t n);
 	void (*sampling)(void *ctx, const struct sampling_state *s);
 	void (*thread)(void *ctx, const struct thread_reading *r);
 	void (*place)(void *ctx, const struct place_reading *r);

@@ -337,7 +337,7 @@ static bool ask(struct symsource *src)
 	}
 	j->src = src;
 	j->kind = src->kind;
-	j->nevidence = src->nevidence;
+	j->nevidence = src->asked_with = src->nevidence;
 	memcpy(j->evidence, src->evidence, sizeof(j->evidence));
 	src->waiting = true;
 	pthread_mutex_lock(&sh->lock);
@@ -394,6 +394,14 @@ void symsource_close(struct symsource *src)
 		free_source(src);
 }
 
+/* Not for each one address: reading a vmlinux takes a while. */
+static void ask_with_evidence(struct symsource *src)
+{
+	if (src->wants_evidence && !src->waiting &&
+	    src->nevidence >= src->asked_with + src->asked_with / 2 + 2)
+		ask(src);
+}
+
 static bool take_over(struct job *j)
 {
 	struct symsource *src = j->src;
@@ -405,6 +413,7 @@ static bool take_over(struct job *j)
 		return false;
 	}
 	src->wants_evidence = j->loaded.wants_evidence;
+	ask_with_evidence(src); /* what came meanwhile */
 	/* Read again, and still what the guest contradicted. */
 	if (src->rejected && j->loaded.map && symmap_equal(src->rejected, j->loaded.map))
 		return false;
@@ -452,17 +461,16 @@ void symsource_refresh(struct symsource *src, int64_t now_ns)
 	ask(src);
 }
 
-/* Keeps the address of an exit, the last of different ones; false: it is known. */
-static bool keep_exit(struct symsource *src, const struct symbols_evidence *e)
+/* Keeps the address of an exit, the last of different ones. */
+static void keep_exit(struct symsource *src, const struct symbols_evidence *e)
 {
 	for (size_t i = 0; i < src->nevidence; i++)
 		if (src->evidence[i].addr == e->addr && src->evidence[i].kind == e->kind)
-			return false;
+			return;
 	src->evidence[src->evidence_at] = *e;
 	src->evidence_at = (src->evidence_at + 1) % EVIDENCE_MAX;
 	if (src->nevidence < EVIDENCE_MAX)
 		src->nevidence++;
-	return true;
 }
 
 static void reject(struct symsource *src)
@@ -480,13 +488,11 @@ static void reject(struct symsource *src)
 
 bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e, size_t n)
 {
-	bool news = false;
-
 	for (size_t i = 0; i < n; i++) {
 		if (!(e[i].addr >> 63))
 			continue;
 		if (e[i].kind != EVIDENCE_SAMPLE)
-			news |= keep_exit(src, &e[i]);
+			keep_exit(src, &e[i]);
 		if (src->map)
 			judge_add(&src->judge, src->map, &e[i]);
 	}
@@ -494,12 +500,7 @@ bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e,
 		reject(src);
 		return true;
 	}
-	/* Not for each one address: reading a vmlinux takes a while. */
-	if (news && src->wants_evidence && !src->waiting &&
-	    src->nevidence >= src->asked_with + src->asked_with / 2 + 2) {
-		src->asked_with = src->nevidence;
-		ask(src);
-	}
+	ask_with_evidence(src);
 	return false;
 }
 
