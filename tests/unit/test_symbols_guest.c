@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,147 +20,12 @@
 
 #include "guest_capture.h"
 #include "guest_dir.h"
-#include "load.h"
+#include "guest_env.h"
 #include "made_elf.c"
 #include "slide.h"
 #include "sysroot.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
-#define DATA "tests/data/symbols/"
-#define HALT 0xffffffff81000100u
-
-struct env {
-	char dir[64]; /* XDG_CONFIG_HOME, and whatever else a test makes */
-	struct sysroot *root;
-	struct load_context c;
-	struct guest_files files;
-	struct guest_file_option option[4];
-};
-
-static int setup(void **state)
-{
-	struct env *e = calloc(1, sizeof(*e));
-
-	snprintf(e->dir, sizeof(e->dir), "/tmp/kvmtop-guest-XXXXXX");
-	assert_non_null(mkdtemp(e->dir));
-	setenv("XDG_CONFIG_HOME", e->dir, 1);
-	unsetenv("SUDO_UID");
-	assert_int_equal(sysroot_open(NULL, &e->root), 0);
-	e->files.option = e->option;
-	e->c = (struct load_context){.root = e->root,
-				     .files = &e->files,
-				     .tables = symcache_new(),
-				     .maps = map_cache_new()};
-	*state = e;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct env *e = *state;
-	char cmd[96];
-
-	snprintf(cmd, sizeof(cmd), "rm -r %s", e->dir);
-	assert_int_equal(system(cmd), 0);
-	map_cache_free(e->c.maps);
-	symcache_free(e->c.tables);
-	sysroot_close(e->root);
-	free(e);
-	return 0;
-}
-
-static const char *path_in(const struct env *e, const char *name)
-{
-	static char path[2][256];
-	static int turn;
-
-	turn = !turn;
-	snprintf(path[turn], sizeof(path[0]), "%s/%s", e->dir, name);
-	return path[turn];
-}
-
-static void put(const struct env *e, const char *name, const char *text)
-{
-	char path[256], *slash;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", e->dir, name);
-	for (slash = strchr(path + strlen(e->dir) + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-static void copy(const struct env *e, const char *from, const char *name)
-{
-	char *text = calloc(1, 1 << 20);
-	FILE *f = fopen(from, "r");
-
-	assert_non_null(f);
-	assert_in_range(fread(text, 1, (1 << 20) - 1, f), 1, (1 << 20) - 2);
-	fclose(f);
-	put(e, name, text);
-	free(text);
-}
-
-static void give(struct env *e, enum guest_file what, const char *vm, const char *file)
-{
-	e->option[e->files.n++] =
-		(struct guest_file_option){.what = what, .vm = vm, .file = strdup(file)};
-}
-
-static void take_back(struct env *e)
-{
-	while (e->files.n)
-		free((char *)e->option[--e->files.n].file);
-}
-
-static const struct guest_vm web01 = {.name = "web01", .uuid = "8f3c-4"};
-
-static struct loaded load_with(struct env *e, const struct guest_vm *vm,
-			       const struct symbols_evidence *evidence, size_t n)
-{
-	struct guest_vm here = *vm;
-	struct loaded l;
-
-	here.pid = getpid();
-	load_guest(&e->c, &here, evidence, n, &l);
-	return l;
-}
-
-static struct loaded load(struct env *e, const struct guest_vm *vm)
-{
-	return load_with(e, vm, NULL, 0);
-}
-
-/* The name at an address, "" for none; the map is given back. */
-static const char *name_at(struct loaded l, uint64_t addr)
-{
-	static char buf[128];
-	struct symbol s;
-
-	buf[0] = '\0';
-	if (l.map && symmap_lookup(l.map, addr, &s))
-		snprintf(buf, sizeof(buf), "%s", s.name);
-	symmap_unref(l.map);
-	return buf;
-}
-
-static void check_state(struct loaded l, enum symbols_state state, const char *why)
-{
-	if (l.status.state != state || !strstr(l.status.why, why))
-		print_error("state %d: %s\n", l.status.state, l.status.why);
-	assert_int_equal(l.status.state, state);
-	assert_non_null(strstr(l.status.why, why));
-	assert_int_equal(l.map != NULL, state <= SYMBOLS_PARTIAL);
-	symmap_unref(l.map);
-}
 
 /* --- where --- */
 
@@ -542,162 +406,6 @@ static void slide_from_exits(void **state)
 	take_back(e);
 }
 
-/* --- the collecting thread's side --- */
-
-static bool wait_for(struct symbols *s, const struct symsource *src)
-{
-	struct pollfd p = {.fd = symbols_fd(s), .events = POLLIN};
-
-	while (symsource_status(src)->state == SYMBOLS_LOADING) {
-		if (poll(&p, 1, 20000) != 1)
-			return false;
-		symbols_poll(s);
-	}
-	return true;
-}
-
-static struct symsource *open_guest(struct env *e, struct symbols *s)
-{
-	struct guest_vm vm = web01;
-	struct symsource *src;
-
-	(void)e;
-	vm.pid = getpid();
-	src = symbols_guest(s, &vm);
-	assert_non_null(src);
-	assert_int_equal(symsource_status(src)->state, SYMBOLS_LOADING);
-	assert_true(wait_for(s, src));
-	return src;
-}
-
-static void sources_load_beside(void **state)
-{
-	struct env *e = *state;
-	struct symsource *src, *other;
-	struct symbols *s;
-	struct symbol a, b;
-
-	copy(e, DATA "kallsyms-6.1.txt", "kvmtop/guests/web01/kallsyms");
-	assert_int_equal(symbols_new(e->root, &e->files, &s), 0);
-	src = open_guest(e, s);
-	assert_int_equal(symsource_status(src)->state, SYMBOLS_OK);
-	assert_true(symsource_lookup(src, 0xffffffff81a59190, &a));
-	assert_true(symbols_symbol(s, a.table, a.index, &b));
-	assert_string_equal(a.name, b.name);
-	/* A second one has the same tables; closing the first does not hurt. */
-	other = open_guest(e, s);
-	symsource_close(src);
-	symbols_poll(s);
-	assert_true(symsource_lookup(other, 0xffffffff81a59190, &b));
-	assert_int_equal(a.table, b.table);
-	/* Closed while it is loaded, and freed with sources open. */
-	symsource_close(symbols_host(s));
-	assert_non_null(symbols_process(s, getpid()));
-	symbols_free(s);
-}
-
-static void a_new_boot_is_read_again(void **state)
-{
-	struct env *e = *state;
-	struct symsource *src;
-	struct symbols *s;
-	struct symbol a;
-	struct pollfd p;
-
-	put(e, "kvmtop/guests/web01/kallsyms",
-	    "ffffffff81000000 T _stext\nffffffff81000100 T f\nffffffff81000200 T _etext\n");
-	assert_int_equal(symbols_new(e->root, NULL, &s), 0);
-	src = open_guest(e, s);
-	assert_true(symsource_lookup(src, HALT, &a));
-	assert_string_equal(a.name, "f");
-	put(e, "kvmtop/guests/web01/kallsyms.new",
-	    "ffffffff81000000 T _stext\nffffffff81000100 T newer\nffffffff81000200 T _etext\n");
-	assert_int_equal(rename(path_in(e, "kvmtop/guests/web01/kallsyms.new"),
-				path_in(e, "kvmtop/guests/web01/kallsyms")),
-			 0);
-	symsource_refresh(src, 1);
-	p = (struct pollfd){.fd = symbols_fd(s), .events = POLLIN};
-	assert_int_equal(poll(&p, 1, 20000), 1);
-	assert_true(symbols_poll(s));
-	assert_true(symsource_lookup(src, HALT, &a));
-	assert_string_equal(a.name, "newer");
-	/* Not twice in 30 s; in 60 s when nothing had changed. */
-	symsource_refresh(src, 1000000000);
-	assert_int_equal(poll(&p, 1, 50), 0);
-	symsource_refresh(src, 31000000000);
-	assert_int_equal(poll(&p, 1, 20000), 1);
-	assert_false(symbols_poll(s));
-	symsource_refresh(src, 62000000000);
-	assert_int_equal(poll(&p, 1, 50), 0);
-	symsource_refresh(src, 92000000000);
-	assert_int_equal(poll(&p, 1, 20000), 1);
-	symbols_free(s);
-}
-
-static bool feed(struct symsource *src, uint64_t addr, enum evidence_kind kind, size_t n)
-{
-	bool changed = false;
-
-	for (size_t i = 0; i < n; i++) {
-		struct symbols_evidence one = {addr + (kind == EVIDENCE_SAMPLE ? i * 8 : 0), kind};
-
-		changed |= symsource_evidence(src, &one, 1);
-	}
-	return changed;
-}
-
-/* What the guest does contradicts its symbols: they are not used from then on. */
-static void evidence_against(void **state)
-{
-	struct env *e = *state;
-	struct symsource *src;
-	struct symbols *s;
-	struct symbol a;
-
-	copy(e, DATA "kallsyms-6.1.txt", "kvmtop/guests/web01/kallsyms");
-	assert_int_equal(symbols_new(e->root, NULL, &s), 0);
-	src = open_guest(e, s);
-	/* Its own functions, its modules, and user code: nothing to say against it. */
-	assert_false(feed(src, 0xffffffff81a59180, EVIDENCE_SAMPLE, 200));
-	assert_false(feed(src, 0xffffffffc0800000, EVIDENCE_SAMPLE, 200));
-	assert_false(feed(src, 0x7f0000001000, EVIDENCE_SAMPLE, 200));
-	assert_true(symsource_lookup(src, 0xffffffff81a59190, &a));
-	/* A kernel that KASLR put elsewhere. */
-	assert_true(feed(src, 0xffffffff9c600000, EVIDENCE_SAMPLE, 200));
-	assert_int_equal(symsource_status(src)->state, SYMBOLS_REFUSED);
-	assert_non_null(strstr(symsource_status(src)->why, "fall on these symbols"));
-	assert_non_null(strstr(symsource_status(src)->mend, "kvmtop guest-symbols web01"));
-	assert_false(symsource_lookup(src, 0xffffffff81a59190, &a));
-	/* The same file again is no better. */
-	symsource_refresh(src, 1);
-	struct pollfd p = {.fd = symbols_fd(s), .events = POLLIN};
-
-	assert_int_equal(poll(&p, 1, 20000), 1);
-	assert_false(symbols_poll(s));
-	assert_int_equal(symsource_status(src)->state, SYMBOLS_REFUSED);
-	symbols_free(s);
-}
-
-static void halts_elsewhere(void **state)
-{
-	struct env *e = *state;
-	struct symsource *src;
-	struct symbols *s;
-
-	put(e, "kvmtop/guests/web01/kallsyms",
-	    "ffffffff81000000 T _stext\nffffffff81000100 T default_idle\n"
-	    "ffffffff81000200 T vfs_read\nffffffff81000300 T _etext\n");
-	assert_int_equal(symbols_new(e->root, NULL, &s), 0);
-	src = open_guest(e, s);
-	assert_false(feed(src, 0xffffffff81000110, EVIDENCE_HLT, 10));
-	assert_false(feed(src, 0xffffffff81000210, EVIDENCE_HLT, 10));
-	symsource_close(src);
-	src = open_guest(e, s);
-	assert_true(feed(src, 0xffffffff81000210, EVIDENCE_HLT, 10));
-	assert_non_null(strstr(symsource_status(src)->why, "no idle loop"));
-	symbols_free(s);
-}
-
 /* --- what guest-symbols keeps --- */
 
 static void capture(void **state)
@@ -791,10 +499,6 @@ int main(void)
 		TEST(vmlinux_of_another_kernel),
 		TEST(no_vmlinux),
 		TEST(slide_from_exits),
-		TEST(sources_load_beside),
-		TEST(a_new_boot_is_read_again),
-		TEST(evidence_against),
-		TEST(halts_elsewhere),
 		TEST(capture),
 		TEST(capture_through_a_terminal),
 		TEST(home_of_the_caller),
