@@ -363,6 +363,19 @@ static void load_place(const struct guest *g, const struct guest_found *f, struc
 	*out = other;
 }
 
+/* A made list, or one of another system, may well halt in functions of any name. */
+static bool has_idle_loop(const struct symmap *m)
+{
+	static const char *const names[] = {"default_idle", "native_safe_halt",
+					    "cpu_startup_entry"};
+	struct symbol s;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (symmap_find(m, names[i], &s))
+			return true;
+	return false;
+}
+
 void load_guest(const struct load_context *c, const struct guest_vm *vm,
 		const struct symbols_evidence *evidence, size_t nevidence, struct loaded *out)
 {
@@ -385,6 +398,7 @@ void load_guest(const struct load_context *c, const struct guest_vm *vm,
 		    (here.status.state != SYMBOLS_LOADING && out->status.state == SYMBOLS_LOADING))
 			*out = here;
 	}
+	out->names_idle = out->map && has_idle_loop(out->map);
 	if (out->status.state == SYMBOLS_LOADING)
 		loaded_status(out, SYMBOLS_NONE, "", g.mend, "%s",
 			      why[0] ? why : "no symbols of this guest's kernel are known here");

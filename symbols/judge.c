@@ -31,7 +31,8 @@ static bool is_own(const struct symmap *m, uint64_t addr)
 	return !x86 || (addr >= X86_KERNEL && addr < X86_MODULES);
 }
 
-void judge_add(struct judge *j, const struct symmap *m, const struct symbols_evidence *e)
+void judge_add(struct judge *j, const struct symmap *m, bool linux_idle,
+	       const struct symbols_evidence *e)
 {
 	struct symbol s;
 	bool hit = symmap_lookup(m, e->addr, &s);
@@ -40,7 +41,7 @@ void judge_add(struct judge *j, const struct symmap *m, const struct symbols_evi
 		return;
 	j->samples++;
 	j->hits += hit;
-	if (e->kind == EVIDENCE_HLT) {
+	if (e->kind == EVIDENCE_HLT && linux_idle) {
 		j->halts++;
 		j->idle += hit && halts(s.name);
 	}

@@ -22,6 +22,7 @@ struct loaded {
 	struct symmap *map; /* NULL: none; a reference */
 	struct symbols_status status;
 	uint64_t stext; /* where kallsyms has it, also one that was refused; 0: not known */
+	bool names_idle; /* it has the idle loop of Linux: where the guest halts can be judged */
 	bool wants_evidence; /* a vmlinux whose slide nothing said */
 };
 

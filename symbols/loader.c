@@ -49,7 +49,7 @@ struct symsource {
 	struct symbols_status status;
 	struct symbols_evidence evidence[EVIDENCE_MAX]; /* exits, the last ones */
 	size_t nevidence, evidence_at, asked_with;
-	bool wants_evidence;
+	bool wants_evidence, names_idle;
 	struct judge judge;
 	int64_t refreshed_ns;
 	unsigned backoff; /* doublings of REFRESH_NS */
@@ -427,6 +427,7 @@ static bool take_over(struct job *j)
 	symmap_unref(src->map);
 	src->map = j->loaded.map;
 	src->status = j->loaded.status;
+	src->names_idle = j->loaded.names_idle;
 	src->judge = (struct judge){0};
 	j->loaded.map = NULL;
 	return changed;
@@ -494,7 +495,7 @@ bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e,
 		if (e[i].kind != EVIDENCE_SAMPLE)
 			keep_exit(src, &e[i]);
 		if (src->map)
-			judge_add(&src->judge, src->map, &e[i]);
+			judge_add(&src->judge, src->map, src->names_idle, &e[i]);
 	}
 	if (src->map && judge_contradicts(&src->judge)) {
 		reject(src);

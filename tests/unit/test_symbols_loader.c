@@ -166,6 +166,11 @@ static void halts_elsewhere(void **state)
 	src = open_guest(e, s);
 	assert_true(feed(src, 0xffffffff81000210, EVIDENCE_HLT, 10));
 	assert_non_null(strstr(symsource_status(src)->why, "no idle loop"));
+	/* A list in which nothing is known to halt. */
+	put(e, "kvmtop/guests/web01/kallsyms",
+	    "ffffffff81000000 T _stext\nffffffff81000200 T f\nffffffff81000300 T _etext\n");
+	src = open_guest(e, s);
+	assert_false(feed(src, 0xffffffff81000210, EVIDENCE_HLT, 10));
 	symbols_free(s);
 }
 
