@@ -132,10 +132,41 @@ static void set_index(struct vms *s, struct inv_vcpu *v, int index, bool guessed
 	inventory_touch(s->inv);
 }
 
+/*
+ * Numbers by rank where a thread's name does not tell. Who has one keeps it while others go, so
+ * that a row is not another vCPU's from one tick to the next; who comes in between moves those
+ * behind on.
+ */
+static size_t number_all(struct vms *s, struct inv_vm *vm)
+{
+	size_t named = 0;
+	int next = 0;
+
+	for (size_t i = 0; i < vm->nvcpu; i++) {
+		struct inv_vcpu *v = vm->vcpu[i];
+		const struct inv_thread *t = v->thread;
+		int index = is_living(v) && t && t->nvcpus == 1 ? vms_vcpu_index(t->comm) : -1;
+
+		if (index >= 0) {
+			set_index(s, v, index, false);
+			named++;
+			next++;
+			continue;
+		}
+		if (!is_living(v) && !v->index_guessed)
+			continue;
+		if (v->ranked && v->index > next)
+			next = v->index;
+		set_index(s, v, next++, true);
+		v->ranked = true;
+	}
+	return named;
+}
+
 bool vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 {
 	struct candidates l;
-	size_t named = 0, rank = 0;
+	size_t named;
 
 	/* With two VMs in a process a thread's name does not say of which it is. */
 	if (m->nvm == 1 && nopen(vm)) {
@@ -149,17 +180,8 @@ bool vms_match(struct vms *s, struct vmm *m, struct inv_vm *vm)
 		match_guest_time(s, vm, &l);
 		free(l.c);
 	}
-	for (size_t i = 0; i < vm->nvcpu; i++) {
-		const struct inv_thread *t = vm->vcpu[i]->thread;
-		int index = t && t->nvcpus == 1 ? vms_vcpu_index(t->comm) : -1;
-
-		if (!is_living(vm->vcpu[i]))
-			continue;
-		set_index(s, vm->vcpu[i], index < 0 ? (int)rank : index, index < 0);
-		named += index >= 0;
-		rank++;
-	}
-	return named && named < rank;
+	named = number_all(s, vm);
+	return named && named < nliving(vm);
 }
 
 /* A number for a thread that has none in its name: the first that no thread holds. */

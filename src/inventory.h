@@ -57,6 +57,7 @@ struct inv_vcpu {
 	int kvm_id; /* KVM's id; on x86 the APIC id, with gaps */
 	int index; /* the VMM's number, as shown */
 	bool index_guessed; /* by rank of kvm_id, not from the thread's name */
+	bool ranked; /* it got its number by rank, and keeps it when others are unplugged */
 	uint8_t flags;
 	struct inv_thread *thread; /* NULL: not known now */
 	char *xml_pin; /* cpuset that libvirt asks for, NULL none */

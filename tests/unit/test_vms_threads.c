@@ -123,6 +123,44 @@ static void a_vcpu_is_unplugged_and_back(void **state)
 	assert_int_equal(vm->vcpu[2]->thread->tid, 980);
 }
 
+/* Threads without names: numbers are ranks of KVM's ids, and no row gets another's when one goes.
+ */
+static void numbers_stay_when_a_vcpu_goes(void **state)
+{
+	static const int ids[] = {0, 2, 9, 11};
+	struct host *h = *state;
+	struct inv_vm *vm;
+
+	process(h, 980, "vmm", 5000, 0, "vmm", "/");
+	descriptor(h, 980, 12, "anon_inode:kvm-vm");
+	for (int i = 0; i < 4; i++) {
+		thread_of(h, 980, 981 + i, "vmm", 5001, 0);
+		kvm_vcpu(h, "980-12", ids[i], 981 + i);
+	}
+	start(h, NULL);
+	vm = only_vm(h);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(vm->vcpu[i]->index, i);
+	unmake(h, "proc/980/task/982");
+	unmake(h, "proc/982");
+	for (int i = 0; i < 13; i++)
+		tick(h);
+	assert_int_equal(vm->nvcpu, 3);
+	assert_int_equal(vm->vcpu[0]->index, 0);
+	assert_int_equal(vm->vcpu[1]->kvm_id, 9);
+	assert_int_equal(vm->vcpu[1]->index, 2);
+	assert_int_equal(vm->vcpu[2]->index, 3);
+	thread_of(h, 980, 990, "vmm", 6001, 0); /* back: it has its old place */
+	kvm_vcpu(h, "980-12", 2, 990);
+	for (int i = 0; i < 13; i++)
+		tick(h);
+	assert_int_equal(vm->nvcpu, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(vm->vcpu[i]->kvm_id, ids[i]);
+		assert_int_equal(vm->vcpu[i]->index, i);
+	}
+}
+
 /* A thread names itself: one that is starved from the start does so after all others. */
 static void a_name_comes_late(void **state)
 {
@@ -206,6 +244,7 @@ int main(void)
 		WITH(a_vcpu_that_changes_threads_is_seen_soon),
 		WITH(a_thread_with_guest_time),
 		WITH(a_vcpu_is_unplugged_and_back),
+		WITH(numbers_stay_when_a_vcpu_goes),
 		WITH(a_name_comes_late),
 		WITH(an_event_of_a_thread_without_a_vcpu),
 		WITH(helpers_of_containers),
