@@ -30,7 +30,8 @@ LAYERS = {
     # The small VMM of demo and tests.
     "tinyvm": ("src/tinyvm src/tinyvm_*", "base"),
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
-            "src/doctor src/demo src/demo_* src/selection src/options_* src/commands", "*"),
+            "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
+            "src/screen src/replay src/recorder", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.
@@ -40,7 +41,7 @@ LIBRARIES = {
     "libtraceevent": (r"(traceevent/)?(event-parse|event-utils|trace-seq|kbuffer)\.h",
                       "base ring collectors"),
     "libelf": (r"(libelf|gelf|elf)\.h|elfutils/.*", "symbols"),
-    "zlib": (r"zlib\.h", "symbols"),
+    "zlib": (r"zlib\.h", "symbols model"),
     "liblzma": (r"lzma(/.*)?\.h", "symbols"),
     "libbpf": (r"bpf/.*", "collectors"),
     "libproc2": (r"libproc2/.*", "collectors"),

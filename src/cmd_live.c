@@ -5,25 +5,17 @@
  * it likes: collecting goes on in the engine's thread.
  */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "demo.h"
 #include "engine.h"
-#include "filter.h"
-#include "keymap.h"
 #include "options.h"
-#include "settings.h"
-#include "surface.h"
-#include "term_ncurses.h"
-#include "text.h"
+#include "screen.h"
 #include "ui.h"
 
 #define ERR_SIZE 320
@@ -32,68 +24,20 @@ struct live {
 	const struct options *o;
 	struct engine *engine;
 	struct reader *reader;
-	struct terminal *term;
-	struct ui *ui;
-	struct surface *surface;
+	struct screen screen;
 	struct demo *demo; /* started with D; NULL */
-	int sigfd;
-	sigset_t before; /* the signal mask that was found */
 	uint64_t drawn; /* snapshots so far, for -n */
-	bool quit, all; /* all: draw every cell anew */
 };
-
-static bool want_vm(const void *ctx, const struct snap_vm *vm)
-{
-	return filter_vm(ctx, vm);
-}
-
-static bool want_vcpu(const void *ctx, const struct snap_vcpu *v)
-{
-	return filter_vcpu(ctx, v);
-}
-
-static int open_ui(struct live *l, char *err)
-{
-	char path[PATH_MAX], theme[16] = "", safe[60];
-	bool has_path = settings_path(path, sizeof(path));
-	struct ui_config cfg = {
-		.delay_s = l->o->delay_s,
-		.settings = has_path ? path : NULL,
-		.can_demo = !l->o->root && access("/dev/kvm", R_OK | W_OK) == 0,
-		/* NULL where all are wanted: then there is a row of all together. */
-		.want_vm = filter_has_vms(l->o->filter) ? want_vm : NULL,
-		.want_vcpu = want_vcpu,
-		.want_ctx = l->o->filter,
-	};
-
-	if (has_path)
-		settings_theme(path, theme, sizeof(theme));
-	cfg.theme_word = theme[0] ? theme : NULL;
-	l->ui = ui_new(&cfg);
-	l->surface = surface_new(1, 1);
-	if (!l->ui || !l->surface) {
-		snprintf(err, ERR_SIZE, "no memory");
-		return -ENOMEM;
-	}
-	if ((l->o->sort || l->o->reverse) && !ui_sort(l->ui, l->o->sort, l->o->reverse)) {
-		text_escape(safe, sizeof(safe), l->o->sort ? l->o->sort : "");
-		snprintf(err, ERR_SIZE, "-s '%s': no such column: see kvmtop --fields help", safe);
-		return -EINVAL;
-	}
-	ui_totals(l->ui, l->o->totals);
-	/* Last: what fails before it is said on a terminal in its usual state. */
-	return term_open(l->o->color, theme[0] ? theme : NULL, &l->term, err, ERR_SIZE);
-}
 
 static int open_engine(struct live *l, char *err)
 {
 	const struct engine_config cfg = {
 		.root = l->o->root,
+		.guest_files = &l->o->guest_files,
 		.collectors = l->o->collectors,
 		.delay_s = l->o->delay_s,
 		.short_first = true,
 		.max_overhead_pct = l->o->max_overhead_pct,
-		.guest_files = &l->o->guest_files,
 		.collector = {.delay_s = l->o->delay_s,
 			      .threads_by_proc = l->o->threads_by_proc,
 			      .sample_hz = l->o->sample_hz,
@@ -114,44 +58,18 @@ static int open_engine(struct live *l, char *err)
 	return 0;
 }
 
-/* Signals become readable; blocked before any thread is made, so that all of them inherit it. */
-static int open_signals(struct live *l, char *err)
-{
-	static const int wanted[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		sigaddset(&set, wanted[i]);
-	pthread_sigmask(SIG_BLOCK, &set, &l->before);
-	l->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (l->sigfd >= 0)
-		return 0;
-	snprintf(err, ERR_SIZE, "signalfd: %s", strerror(errno));
-	return -errno;
-}
-
 static void demand(struct live *l)
 {
 	struct demand d;
 
-	ui_demand(l->ui, &d);
+	ui_demand(l->screen.ui, &d);
 	d.kinds |= l->o->kinds;
 	reader_demand(l->reader, &d);
 }
 
 static void draw(struct live *l)
 {
-	int rows, cols;
-
-	term_size(l->term, &rows, &cols);
-	if ((rows != l->surface->rows || cols != l->surface->cols) &&
-	    surface_resize(l->surface, rows, cols) < 0)
-		return;
-	l->surface->ascii = !term_utf8(l->term);
-	ui_draw(l->ui, l->surface);
-	term_show(l->term, l->surface, l->all);
-	l->all = false;
+	screen_draw(&l->screen);
 	/* Columns and panes come and go with the size too. */
 	demand(l);
 }
@@ -164,79 +82,22 @@ static void start_demo(struct live *l)
 		return;
 	if (demo_start(&l->demo, err, sizeof(err)) < 0) {
 		l->demo = NULL;
-		ui_message(l->ui, ROLE_WARN, err);
+		ui_message(l->screen.ui, ROLE_WARN, err);
 		return;
 	}
-	ui_message(l->ui, ROLE_GOOD, "three guests are starting; they end with kvmtop");
+	ui_message(l->screen.ui, ROLE_GOOD, "three guests are starting; they end with kvmtop");
 }
 
-static void suspend(struct live *l)
+static void act(void *ctx, const struct ui_request *r)
 {
-	term_suspend(l->term);
-	l->all = true;
-}
+	struct live *l = ctx;
 
-static void act(struct live *l, const struct ui_request *r)
-{
-	switch (r->kind) {
-	case UI_NONE:
-		break;
-	case UI_QUIT:
-		l->quit = true;
-		break;
-	case UI_DELAY:
+	if (r->kind == UI_DELAY)
 		engine_set_delay(l->engine, r->delay_s);
-		break;
-	case UI_RESET:
+	else if (r->kind == UI_RESET)
 		engine_reset(l->engine);
-		break;
-	case UI_SUSPEND:
-		suspend(l);
-		break;
-	case UI_REDRAW:
-		l->all = true;
-		break;
-	case UI_DEMO:
+	else if (r->kind == UI_DEMO)
 		start_demo(l);
-		break;
-	}
-}
-
-static void take_keys(struct live *l)
-{
-	uint32_t key;
-
-	while (!l->quit && (key = term_key(l->term))) {
-		struct ui_request r;
-
-		if (key == UK_RESIZE)
-			continue;
-		r = ui_key(l->ui, key);
-		act(l, &r);
-	}
-	if (term_gone(l->term))
-		l->quit = true;
-}
-
-static void take_signals(struct live *l)
-{
-	struct signalfd_siginfo si;
-
-	while (read(l->sigfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		switch (si.ssi_signo) {
-		case SIGWINCH:
-			term_resized(l->term);
-			break;
-		case SIGTSTP:
-			suspend(l);
-			break;
-		case SIGCONT:
-			l->all = true;
-			break;
-		default:
-			l->quit = true;
-		}
-	}
 }
 
 static void take_snapshots(struct live *l)
@@ -248,7 +109,7 @@ static void take_snapshots(struct live *l)
 		/* The first one is the baseline: it is no interval that -n could mean. */
 		if (s->dt > 0 && !s->first_rates)
 			l->drawn++;
-		ui_snapshot(l->ui, s);
+		ui_snapshot(l->screen.ui, s);
 		snapshot_unref(s);
 	}
 }
@@ -256,22 +117,22 @@ static void take_snapshots(struct live *l)
 static void loop(struct live *l)
 {
 	struct pollfd fds[] = {
-		{.fd = term_fd(l->term), .events = POLLIN},
+		{.fd = term_fd(l->screen.term), .events = POLLIN},
 		{.fd = reader_fd(l->reader), .events = POLLIN},
-		{.fd = l->sigfd, .events = POLLIN},
+		{.fd = l->screen.sigfd, .events = POLLIN},
 	};
 
 	draw(l);
-	while (!l->quit) {
+	while (!l->screen.quit) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno != EINTR)
 			return;
 		if (fds[2].revents)
-			take_signals(l);
+			screen_signals(&l->screen);
 		if (fds[1].revents)
 			take_snapshots(l);
 		if (fds[0].revents)
-			take_keys(l);
-		if (l->quit)
+			screen_keys(&l->screen);
+		if (l->screen.quit)
 			return;
 		draw(l);
 		if (l->o->iterations && l->drawn >= l->o->iterations)
@@ -281,33 +142,35 @@ static void loop(struct live *l)
 
 static void close_all(struct live *l)
 {
-	/* The terminal first: whatever hangs after it, the user has the shell's screen. */
-	term_close(l->term);
+	screen_close_terminal(&l->screen);
 	demo_stop(l->demo);
 	engine_free(l->engine);
-	ui_free(l->ui);
-	surface_free(l->surface);
-	if (l->sigfd >= 0)
-		close(l->sigfd);
-	pthread_sigmask(SIG_SETMASK, &l->before, NULL);
+	screen_close(&l->screen);
+}
+
+static int open_screen(struct live *l, char *err)
+{
+	struct ui_config cfg = {
+		.can_demo = !l->o->root && access("/dev/kvm", R_OK | W_OK) == 0,
+	};
+
+	return screen_open(&l->screen, &cfg, err, ERR_SIZE);
 }
 
 int cmd_live(const struct options *o)
 {
-	struct live l = {.o = o, .sigfd = -1};
+	struct live l = {.o = o, .screen = {.o = o, .sigfd = -1, .act = act, .ctx = &l}};
 	char err[ERR_SIZE] = "";
 	int r;
 
-	pthread_sigmask(SIG_BLOCK, NULL, &l.before);
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		fputs("kvmtop: no terminal: use kvmtop --batch\n", stderr);
+	pthread_sigmask(SIG_BLOCK, NULL, &l.screen.before);
+	if (!screen_possible())
 		return STATUS_FAILED;
-	}
 	r = open_engine(&l, err);
 	if (r == 0)
-		r = open_signals(&l, err);
+		r = screen_open_signals(&l.screen, err, sizeof(err));
 	if (r == 0)
-		r = open_ui(&l, err);
+		r = open_screen(&l, err);
 	if (r == 0) {
 		demand(&l);
 		r = engine_start(l.engine);

@@ -9,6 +9,12 @@ const struct command commands[] = {
 	{NULL, "live, full screen", FOR_LIVE, NULL, cmd_live},
 	{NULL, "the figures as text, CSV or JSON lines on standard output", FOR_BATCH, NULL,
 	 cmd_batch},
+	{"record",
+	 "keep every interval in a recording, which a kill or a full disk does not harm; with a "
+	 "command: as long as it runs",
+	 FOR_RECORD, "[-- COMMAND...]", cmd_record},
+	{"replay", "the same screens, or with --batch the same figures, of a recording", FOR_REPLAY,
+	 "[FILE]", cmd_replay},
 	{"demo", "small guests to look at: one busy, one that leaves guest mode often, one starved",
 	 FOR_DEMO, NULL, cmd_demo},
 	{"doctor",

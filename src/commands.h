@@ -29,6 +29,8 @@ int cmd_live(const struct options *o); /* the full screen */
 int cmd_demo(const struct options *o);
 int cmd_batch(const struct options *o);
 int cmd_doctor(const struct options *o);
+int cmd_record(const struct options *o);
+int cmd_replay(const struct options *o);
 int cmd_guest_symbols(const struct options *o);
 
 #endif

@@ -18,7 +18,10 @@
 #include "text.h"
 #include "when.h"
 
+/* What shows figures, and what collects them. */
 #define EVERY (FOR_LIVE | FOR_BATCH | FOR_DEMO)
+#define SHOWS (EVERY | FOR_REPLAY)
+#define COLLECTS (EVERY | FOR_RECORD)
 
 enum {
 	OPT_VCPU = 256,
@@ -40,6 +43,7 @@ enum {
 	OPT_GUEST_MODULES,
 	OPT_GUEST_VMLINUX,
 	OPT_GUEST_MOUNT,
+	OPT_AT,
 	OPT_COMPLETION,
 	OPT_DUMP,
 };
@@ -413,6 +417,22 @@ static int parse_guest_mount(struct options *o, const char *arg, char *err, size
 	return add_guest_file(o, GUEST_MOUNT, arg, err, size);
 }
 
+static int parse_output(struct options *o, const char *arg, char *err, size_t size)
+{
+	if (!*arg)
+		return bad(err, size, "--output '': no file: give the one to record into");
+	o->output = arg;
+	return 0;
+}
+
+static int parse_at(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	o->at = arg; /* relative to the recording's end, which is not known yet */
+	return 0;
+}
+
 static int parse_completion(struct options *o, const char *arg, char *err, size_t size)
 {
 	char buf[40];
@@ -455,58 +475,61 @@ static int parse_help(struct options *o, const char *arg, char *err, size_t size
 /* clang-format off */
 const struct option_row option_rows[] = {
 	{'b', "batch", NULL, "figures as text, CSV or JSON lines on standard output", NULL,
-	 FOR_BATCH | FOR_LIVE | FOR_DEMO, false, parse_batch},
-	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", EVERY, false, parse_delay},
-	{'n', "iterations", "N", "end after N intervals (never)", NULL, EVERY, false, parse_iterations},
-	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", EVERY, false, parse_pid},
-	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, EVERY,
+	 EVERY | FOR_REPLAY, false, parse_batch},
+	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", COLLECTS, false, parse_delay},
+	{'n', "iterations", "N", "end after N intervals (never)", NULL, SHOWS | FOR_RECORD, false, parse_iterations},
+	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", SHOWS, false, parse_pid},
+	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, SHOWS,
 	 false, parse_vm},
-	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, EVERY, false, parse_vcpu},
-	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", EVERY, false,
+	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, SHOWS, false, parse_vcpu},
+	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", SHOWS, false,
 	 parse_sort},
-	{'k', "key", "COLUMN", "the same as --sort", "@fields", EVERY, false, parse_sort},
-	{'r', "reverse", NULL, "turn the order round", NULL, EVERY, false, parse_reverse},
+	{'k', "key", "COLUMN", "the same as --sort", "@fields", SHOWS, false, parse_sort},
+	{'r', "reverse", NULL, "turn the order round", NULL, SHOWS, false, parse_reverse},
 	{OPT_FORMAT, "format", "FORMAT", "as text, csv or json (text)", "text csv json",
-	 FOR_BATCH | FOR_DEMO | FOR_DOCTOR, false, parse_format},
+	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR, false, parse_format},
 	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, exit, vcpu-exit, exit-code, symbol, vcpu-symbol, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
-	 "@tables", FOR_BATCH | FOR_DEMO, false, parse_table},
+	 "@tables", FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_table},
 	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
-	 FOR_BATCH | FOR_DEMO, false, parse_fields},
+	 FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_fields},
 	{OPT_COLLECTORS, "collectors", "LIST", "only these sources; doctor lists them (all)", "@collectors",
-	 EVERY | FOR_DOCTOR, false, parse_collectors},
+	 COLLECTS | FOR_DOCTOR, false, parse_collectors},
 	{OPT_EVENT, "event", "KIND,KIND", "which KVM events: vmexit, mmio, ioport, msr, hypercall, userexit, halt or all (vmexit)",
-	 "vmexit mmio ioport msr hypercall userexit halt all", EVERY, false, parse_event},
+	 "vmexit mmio ioport msr hypercall userexit halt all", COLLECTS, false, parse_event},
 	{OPT_TOTALS, "totals", NULL, "counts and times of exits since the start, not of the interval", NULL,
-	 EVERY, false, parse_totals},
+	 SHOWS, false, parse_totals},
 	{OPT_WHEN, "when", "EXPR", "only rows for which this holds: 'steal_max_pct>20 and exit_pct>5 for 3'; exit status 3 when there was one",
-	 NULL, FOR_BATCH | FOR_DEMO, false, parse_when},
+	 NULL, FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_when},
 	{OPT_MAX_OVERHEAD, "max-overhead", "PCT", "give up events that would cost more of the host than this; 0: never (2)",
-	 "0 1 2 5 10", EVERY, false, parse_overhead},
+	 "0 1 2 5 10", COLLECTS, false, parse_overhead},
 	{OPT_THREADS_BY, "threads-by", "HOW", "read the threads' counters by a BPF program where that works, or always from /proc: auto or proc (auto)",
-	 "auto proc", EVERY, false, parse_threads_by},
-	{'F', "freq", "HZ", "samples for hot symbols, a second and CPU; 0: none (997)", "0 97 997 4999", EVERY, false, parse_freq},
+	 "auto proc", COLLECTS, false, parse_threads_by},
+	{'F', "freq", "HZ", "samples for hot symbols, a second and CPU; 0: none (997)", "0 97 997 4999", COLLECTS, false, parse_freq},
 	{OPT_SAMPLE_WITH, "sample-with", "EVENT", "sample by hw (hardware cycles), clock (cpu-clock), or auto: hw where no guest can miss the counter (auto)",
-	 "auto hw clock", EVERY | FOR_DOCTOR, false, parse_sample_with},
-	{OPT_HOST, "host", NULL, "sample the host's side only (with --guest: both)", NULL, EVERY, false, parse_host},
-	{OPT_GUEST, "guest", NULL, "sample the guests' side only (with --host: both)", NULL, EVERY, false, parse_guest},
+	 "auto hw clock", COLLECTS | FOR_DOCTOR, false, parse_sample_with},
+	{OPT_HOST, "host", NULL, "sample the host's side only (with --guest: both)", NULL, COLLECTS, false, parse_host},
+	{OPT_GUEST, "guest", NULL, "sample the guests' side only (with --host: both)", NULL, COLLECTS, false, parse_guest},
 	{OPT_COLOR, "color", "WHEN", "colours: auto, never, always, 8, 256 or truecolor (auto)", "auto never always 8 256 truecolor",
-	 FOR_LIVE | FOR_DEMO, false, parse_color},
-	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", EVERY | FOR_DOCTOR, false,
+	 FOR_LIVE | FOR_REPLAY | FOR_DEMO, false, parse_color},
+	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", COLLECTS | FOR_DOCTOR, false,
 	 parse_root},
 	{OPT_GUEST_KALLSYMS, "guestkallsyms", "[NAME=]FILE", "a copy of a guest's /proc/kallsyms; of all guests, or of the one of this name, UUID or pid",
-	 "@path", EVERY, false, parse_guest_kallsyms},
-	{OPT_GUEST_MODULES, "guestmodules", "[NAME=]FILE", "a copy of a guest's /proc/modules", "@path", EVERY, false,
+	 "@path", COLLECTS, false, parse_guest_kallsyms},
+	{OPT_GUEST_MODULES, "guestmodules", "[NAME=]FILE", "a copy of a guest's /proc/modules", "@path", COLLECTS, false,
 	 parse_guest_modules},
-	{OPT_GUEST_VMLINUX, "guestvmlinux", "[NAME=]FILE", "a guest's vmlinux, with symbols", "@path", EVERY, false,
+	{OPT_GUEST_VMLINUX, "guestvmlinux", "[NAME=]FILE", "a guest's vmlinux, with symbols", "@path", COLLECTS, false,
 	 parse_guest_vmlinux},
 	{OPT_GUEST_MOUNT, "guestmount", "[NAME=]DIR", "guests' root folders are mounted in DIR, each as its name, UUID or pid",
-	 "@files", EVERY, false, parse_guest_mount},
+	 "@files", COLLECTS, false, parse_guest_mount},
+	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db)", "@path", FOR_RECORD, false, parse_output},
+	{OPT_AT, "at", "TIME", "replay from this time, or from one to another: 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, 03:00-03:10",
+	 NULL, FOR_REPLAY, false, parse_at},
 	{OPT_COMPLETION, "completion", "SHELL", "print the completion script for bash, zsh or fish", "bash zsh fish",
-	 EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_completion},
+	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_completion},
 	{OPT_DUMP, "dump-tables", "NAME", "print a table: options, commands, fields, tables, collectors, keys", NULL,
-	 EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, true, parse_dump},
-	{'V', "version", NULL, "print the version", NULL, EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_version},
-	{'h', "help", NULL, "print this help", NULL, EVERY | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_help},
+	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, true, parse_dump},
+	{'V', "version", NULL, "print the version", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_version},
+	{'h', "help", NULL, "print this help", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_help},
 };
 /* clang-format on */
 const size_t option_nrows = sizeof(option_rows) / sizeof(option_rows[0]);
@@ -594,13 +617,19 @@ static int check_use(const struct options *o, const bool *used, char *err, size_
 {
 	unsigned bit = o->command->bit;
 
-	/* The demo's guests can be looked at with either. */
+	/* The demo's guests can be looked at with either, recordings too. */
 	if (bit == FOR_DEMO)
 		bit = o->batch ? FOR_BATCH : FOR_LIVE;
 	for (size_t i = 0; i < NROWS; i++) {
 		const struct option_row *r = &option_rows[i];
 
-		if (!used[i] || (r->commands & bit))
+		if (!used[i])
+			continue;
+		if (bit == FOR_REPLAY && !o->batch && (r->commands & FOR_BATCH) &&
+		    !(r->commands & FOR_LIVE))
+			return bad(err, size, "--%s: for figures without a screen: add --batch",
+				   r->name);
+		if (r->commands & bit)
 			continue;
 		if (bit == FOR_LIVE && (r->commands & FOR_BATCH))
 			return bad(err, size, "--%s: for figures without a screen: add --batch",

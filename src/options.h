@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "store.h"
 #include "symbols.h"
 
 struct batch_table;
@@ -24,6 +25,8 @@ enum command_bit {
 	FOR_DOCTOR = 4,
 	FOR_DEMO = 8, /* as the live screen, with --batch as batch */
 	FOR_GUEST_SYMBOLS = 16,
+	FOR_RECORD = 32,
+	FOR_REPLAY = 64, /* as the live screen, with --batch as batch */
 };
 
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
@@ -64,6 +67,9 @@ struct options {
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
 	struct guest_files guest_files; /* --guestkallsyms and so on */
+	const char *output; /* record: the file; NULL: the default one */
+	struct store_keep keep; /* record */
+	const char *at; /* replay: --at, NULL: all of it */
 	char **words; /* behind the command's word, where it takes some; n of them */
 	int nwords;
 };

@@ -84,6 +84,22 @@ void ui_snapshot(struct ui *ui, struct snapshot *s)
 		ui->message[0] = '\0';
 }
 
+void ui_forget(struct ui *ui)
+{
+	struct history *none = history_new(HISTORY_BYTES);
+
+	/* Without memory the old past stays, which is a fault of the graphs only. */
+	if (!none)
+		return;
+	history_free(ui->history);
+	ui->history = none;
+}
+
+void ui_playing(struct ui *ui, double speed)
+{
+	ui->speed = speed;
+}
+
 void ui_message(struct ui *ui, enum role role, const char *text)
 {
 	text_escape(ui->message, sizeof(ui->message), text);

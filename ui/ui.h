@@ -26,6 +26,7 @@ struct ui_config {
 	bool (*want_vm)(const void *ctx, const struct snap_vm *vm);
 	bool (*want_vcpu)(const void *ctx, const struct snap_vcpu *v);
 	const void *want_ctx;
+	bool replay; /* snapshots come out of a recording: keys and head are a replay's */
 	bool utc; /* the head's clock: tests must not depend on the time zone */
 };
 
@@ -37,11 +38,19 @@ enum ui_request_kind {
 	UI_SUSPEND,
 	UI_REDRAW, /* clear the terminal and draw all of it */
 	UI_DEMO,
+	/* In replay: */
+	UI_STEP, /* .by intervals */
+	UI_MINUTE, /* .by minutes */
+	UI_GO_TO, /* .text: a time as it was typed, valid until the next key */
+	UI_SPEED, /* .by > 0: faster */
+	UI_PLAY, /* or stop */
 };
 
 struct ui_request {
 	enum ui_request_kind kind;
 	double delay_s;
+	int by;
+	const char *text;
 };
 
 /* Reads the settings where there are any; a broken line of them is skipped. NULL: no memory. */
@@ -50,6 +59,10 @@ void ui_free(struct ui *ui);
 /* A new interval; takes a reference of its own. While paused it goes to the history only. */
 void ui_snapshot(struct ui *ui, struct snapshot *s);
 struct ui_request ui_key(struct ui *ui, uint32_t key);
+/* Replay: what was shown is no past of what comes next. */
+void ui_forget(struct ui *ui);
+/* Replay: it goes on by itself at this speed; 0: it does not. */
+void ui_playing(struct ui *ui, double speed);
 /* Draws everything. Never reads a clock: the same input makes the same screen. */
 void ui_draw(struct ui *ui, struct surface *s);
 /* What the visible columns and panes need now. */

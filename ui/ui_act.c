@@ -314,6 +314,42 @@ static void switch_domain(struct ui *ui, char key)
 			say(ui, on, words[i].on, words[i].off);
 }
 
+/* What keys mean where the past is shown. False: the same as in the present. */
+static bool do_replay(struct ui *ui, enum action a, struct ui_request *out)
+{
+	*out = nothing;
+	switch (a) {
+	case ACT_PAUSE:
+		out->kind = UI_PLAY;
+		return true;
+	case ACT_STEP_BACK:
+	case ACT_STEP_ON:
+		out->kind = UI_STEP;
+		out->by = a == ACT_STEP_ON ? 1 : -1;
+		return true;
+	case ACT_MINUTE_BACK:
+	case ACT_MINUTE_ON:
+		out->kind = UI_MINUTE;
+		out->by = a == ACT_MINUTE_ON ? 1 : -1;
+		return true;
+	case ACT_FASTER: /* of the interval: shorter; its key is - */
+	case ACT_SLOWER:
+		out->kind = UI_SPEED;
+		out->by = a == ACT_SLOWER ? 1 : -1;
+		return true;
+	case ACT_GO_TO:
+		ui_ask(ui, ASK_TIME);
+		return true;
+	case ACT_DELAY:
+	case ACT_RESET:
+	case ACT_DEMO:
+		ui_message(ui, ROLE_NOTICE, "not in replay");
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Actions that change nothing but the view. False: not one of them. */
 static bool do_view(struct ui *ui, enum action a, uint32_t key)
 {
@@ -376,6 +412,10 @@ static bool do_view(struct ui *ui, enum action a, uint32_t key)
 
 static struct ui_request do_main(struct ui *ui, enum action a, uint32_t key)
 {
+	struct ui_request replay;
+
+	if (ui->cfg.replay && do_replay(ui, a, &replay))
+		return replay;
 	if (do_view(ui, a, key))
 		return nothing;
 	switch (a) {
@@ -408,6 +448,11 @@ static struct ui_request do_main(struct ui *ui, enum action a, uint32_t key)
 		return (struct ui_request){.kind = UI_RESET};
 	case ACT_INFO:
 		open_page(ui, MODE_INFO);
+		break;
+	case ACT_MINUTE_BACK:
+	case ACT_MINUTE_ON:
+	case ACT_GO_TO:
+		ui_message(ui, ROLE_NOTICE, "only in replay: kvmtop record, then kvmtop replay");
 		break;
 	case ACT_DEMO:
 		return ask_for_demo(ui);

@@ -48,6 +48,9 @@ void ui_ask(struct ui *ui, enum ui_prompt what)
 		save_name(ui, text, sizeof(text));
 		prompt_start(&ui->prompt, "save screen as", text);
 		break;
+	case ASK_TIME:
+		prompt_start(&ui->prompt, "go to (03:12, -2h ...)", "");
+		break;
 	case ASK_NOTHING:
 		break;
 	}
@@ -120,6 +123,8 @@ static struct ui_request done(struct ui *ui, enum ui_prompt what)
 		return set_delay(ui);
 	if (what == ASK_SAVE)
 		save(ui);
+	if (what == ASK_TIME && ui->prompt.text[0])
+		return (struct ui_request){.kind = UI_GO_TO, .text = ui->prompt.text};
 	return nothing;
 }
 

@@ -17,6 +17,17 @@ static const char *pct(struct value v, char *buf, size_t size)
 	return buf;
 }
 
+/* Of a recording the day too: it may be any. */
+static void replay_text(const struct ui *ui, const struct tm *tm, char *out, size_t size)
+{
+	char at[32], speed[24] = "";
+
+	strftime(at, sizeof(at), "%Y-%m-%d %H:%M:%S", tm);
+	if (ui->speed > 0)
+		snprintf(speed, sizeof(speed), " %gx", ui->speed);
+	snprintf(out, size, " REPLAY %s%s ", at, speed);
+}
+
 static void clock_text(const struct ui *ui, char *out, size_t size)
 {
 	const struct snapshot *s = ui->shown;
@@ -28,6 +39,10 @@ static void clock_text(const struct ui *ui, char *out, size_t size)
 		gmtime_r(&s->wall.tv_sec, &tm);
 	else
 		localtime_r(&s->wall.tv_sec, &tm);
+	if (ui->cfg.replay) {
+		replay_text(ui, &tm, out, size);
+		return;
+	}
 	strftime(at, sizeof(at), "%H:%M:%S", &tm);
 	if (!ui->view.paused) {
 		snprintf(out, size, "%s", at);
@@ -35,6 +50,12 @@ static void clock_text(const struct ui *ui, char *out, size_t size)
 	}
 	behind = (long)((ui->newest->time - s->time + NS_PER_S / 2) / NS_PER_S);
 	snprintf(out, size, " PAUSED %s (-%ld s) ", at, behind);
+}
+
+/* The time on screen is not the present one: that must be seen. */
+static bool is_past(const struct ui *ui)
+{
+	return ui->view.paused || ui->cfg.replay;
 }
 
 /* The interval that was measured; the first, short ones carry a mark. */
@@ -67,10 +88,10 @@ static void draw_right(struct ui *ui, const struct area *a, int left)
 		snprintf(all, sizeof(all), " %s", dt);
 	if (x - (int)(strlen(all) + strlen(when)) < left + 1)
 		all[0] = '\0';
-	if (x - (int)strlen(when) < left + 1 && !ui->view.paused)
+	if (x - (int)strlen(when) < left + 1 && !is_past(ui))
 		return;
 	x = area_right(a, 0, x, ROLE_DIM, all);
-	area_right(a, 0, x, ui->view.paused ? ROLE_PAUSED : ROLE_TEXT, when);
+	area_right(a, 0, x, is_past(ui) ? ROLE_PAUSED : ROLE_TEXT, when);
 }
 
 static int draw_host_name(const struct ui *ui, const struct area *a, int x)
@@ -341,14 +362,16 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 		return ui->view.level != LEVEL_HOST || ui->view.pane_shown || ui->view.filter[0] ||
 		       ui->view.pane_filter[0];
 	if (r->action == ACT_VCPUS)
-		return ui->view.level == LEVEL_HOST && !ui->view.paused;
+		return ui->view.level == LEVEL_HOST && !is_past(ui);
 	/* A pane's title line shows the digits: without one they are to be known from here. */
 	if (r->action == ACT_FOCUS)
 		return pane_on_screen(ui);
 	if (r->action == ACT_PANE)
-		return !pane_on_screen(ui) && !ui->view.paused;
+		return !pane_on_screen(ui) && !is_past(ui);
 	if (r->action == ACT_STEP_BACK || r->action == ACT_STEP_ON)
-		return ui->view.paused;
+		return is_past(ui);
+	if (r->action == ACT_GO_TO)
+		return ui->cfg.replay;
 	if (r->action == ACT_KIND)
 		return ui_pane_has_focus(ui) && (ui->view.pane == '2' || ui->view.pane == '3');
 	return true;
@@ -366,6 +389,8 @@ static const char *bar_word(const struct ui *ui, const struct key_row *r)
 {
 	bool menu = ui->mode == MODE_SORT || ui->mode == MODE_COLUMNS;
 
+	if (r->action == ACT_PAUSE && ui->cfg.replay)
+		return ui->speed > 0 ? "stop" : "play";
 	if (r->action == ACT_PAUSE && ui->view.paused)
 		return "go on";
 	if (r->action == ACT_OPEN && menu)

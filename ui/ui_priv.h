@@ -16,7 +16,7 @@
 #include "widget_table.h"
 
 enum ui_mode { MODE_MAIN, MODE_HELP, MODE_INFO, MODE_TASKS, MODE_SORT, MODE_COLUMNS };
-enum ui_prompt { ASK_NOTHING, ASK_FILTER, ASK_SEARCH, ASK_DELAY, ASK_SAVE };
+enum ui_prompt { ASK_NOTHING, ASK_FILTER, ASK_SEARCH, ASK_DELAY, ASK_SAVE, ASK_TIME };
 enum help_tab { HELP_KEYS, HELP_COLUMNS, HELP_ROW, HELP_TOOLS, HELP_TABS };
 
 struct ui {
@@ -37,6 +37,7 @@ struct ui {
 	char message[256];
 	enum role message_role;
 	unsigned message_age; /* intervals that it has been there */
+	double speed; /* replay: it plays at this speed; 0: it does not */
 	bool exit_kind_chosen; /* by a key, or since no kvm_exit comes */
 	struct row_list list_rows, pane_rows, task_rows;
 	/* What list_rows was made of: sorting 16,000 vCPUs takes 20 ms, keys come faster. */

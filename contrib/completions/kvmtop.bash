@@ -79,11 +79,18 @@ _kvmtop()
 		words=''
 		words=$(compgen -d -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 		return ;;
+	--output|-o)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--at)
+		words=''
+		;;
 	--completion)
 		words='bash zsh fish'
 		;;
 	*)
-		words='demo doctor guest-symbols --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --completion --version --help ' ;;
+		words='record replay demo doctor guest-symbols --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --at --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

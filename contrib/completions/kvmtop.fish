@@ -1,5 +1,7 @@
 # fish completion for kvmtop; made by: kvmtop --completion fish
 complete -c kvmtop -f
+complete -c kvmtop -n __fish_use_subcommand -a record -d 'keep every interval in a recording, which a kill or a full disk does not harm; with a command: as long as it runs'
+complete -c kvmtop -n __fish_use_subcommand -a replay -d 'the same screens, or with --batch the same figures, of a recording'
 complete -c kvmtop -n __fish_use_subcommand -a demo -d 'small guests to look at: one busy, one that leaves guest mode often, one starved'
 complete -c kvmtop -n __fish_use_subcommand -a doctor -d 'each source of figures: works, or exactly why not and the command that mends it'
 complete -c kvmtop -n __fish_use_subcommand -a guest-symbols -d 'fetch the symbols of a guest'\''s kernel by a command that runs there, as in: kvmtop guest-symbols web01 -- ssh root@web01'
@@ -31,6 +33,8 @@ complete -c kvmtop -l guestkallsyms -r -F -d 'a copy of a guest'\''s /proc/kalls
 complete -c kvmtop -l guestmodules -r -F -d 'a copy of a guest'\''s /proc/modules'
 complete -c kvmtop -l guestvmlinux -r -F -d 'a guest'\''s vmlinux, with symbols'
 complete -c kvmtop -l guestmount -x -a '(__fish_complete_directories)' -d 'guests'\'' root folders are mounted in DIR, each as its name, UUID or pid'
+complete -c kvmtop -s o -l output -r -F -d 'record into FILE (/var/lib/kvmtop/recording.db)'
+complete -c kvmtop -l at -x -a '' -d 'replay from this time, or from one to another: 03:12, '\''yesterday 03:12'\'', 2026-11-29T03:12, -2h, 03:00-03:10'
 complete -c kvmtop -l completion -x -a 'bash zsh fish' -d 'print the completion script for bash, zsh or fish'
 complete -c kvmtop -s V -l version -d 'print the version'
 complete -c kvmtop -s h -l help -d 'print this help'

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Intervals in a format on standard output (batch_out.h). */
+#include "batch_out.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "when.h"
+
+/* How long a write may be stuck after SIGTERM before the record is given up. */
+#define GRACE_MS 2000
+
+static const struct format *format_of(enum output_format f)
+{
+	static const struct format *const formats[] = {
+		[FORMAT_TEXT] = &format_text,
+		[FORMAT_CSV] = &format_csv,
+		[FORMAT_JSON] = &format_json,
+	};
+
+	return formats[f];
+}
+
+static int open_format(struct batch_out *b, char *err, size_t size)
+{
+	const struct options *o = b->o;
+
+	b->format = format_of(o->format);
+	b->job = (struct format_job){
+		.query = {.table = o->table ? o->table : batch_table_find(b->format->default_table),
+			  .filter = o->filter,
+			  .when = o->when,
+			  .sort = o->sort,
+			  .reverse = o->reverse,
+			  .total = o->totals,
+			  .as_screen = o->format == FORMAT_TEXT},
+		.fields = o->fields,
+		.whole = o->format == FORMAT_JSON && !o->table,
+	};
+	return b->format->open(&b->job, &b->state, err, size);
+}
+
+static int open_signals(struct batch_out *b)
+{
+	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		sigaddset(&set, wanted[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	b->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return b->sigfd < 0 ? -errno : 0;
+}
+
+/* A selection that nothing matches looks like a quiet host: say it, once. */
+static void check_selection(struct batch_out *b, const struct snapshot *s)
+{
+	if (b->said_no_vm || !filter_has_vms(b->o->filter) ||
+	    s->host.discovered < s->host.discovering)
+		return;
+	b->said_no_vm = true;
+	for (size_t i = 0; i < s->nvms; i++)
+		if (filter_vm(b->o->filter, &s->vms[i]))
+			return;
+	fprintf(stderr,
+		"kvmtop: none of the %zu VMs here is selected by -p or -M; waiting for one\n",
+		s->nvms);
+}
+
+int batch_out_open(struct batch_out *b, const struct options *o, char *err, size_t size)
+{
+	int rc;
+
+	b->o = o;
+	rc = open_signals(b);
+	if (rc)
+		return rc;
+	b->out = out_new(STDOUT_FILENO, b->sigfd, GRACE_MS);
+	return b->out ? open_format(b, err, size) : -ENOMEM;
+}
+
+int batch_out_write(struct batch_out *b, const struct snapshot *s)
+{
+	int rc;
+
+	check_selection(b, s);
+	rc = b->format->record(b->state, b->out, s);
+	if (rc)
+		return rc;
+	rc = out_flush(b->out);
+	if (rc)
+		return rc;
+	b->records++;
+	return b->o->iterations && b->records >= b->o->iterations;
+}
+
+int batch_out_status(const struct batch_out *b, int rc, const char *err)
+{
+	/* Whoever read us has had enough, or the user ended a run that was stuck. */
+	if (rc == -EPIPE || rc == -EINTR)
+		rc = 0;
+	if (rc) {
+		if (err[0])
+			fprintf(stderr, "kvmtop: %s\n", err);
+		else
+			fprintf(stderr, "kvmtop: cannot write the figures: %s\n", strerror(-rc));
+		return STATUS_FAILED;
+	}
+	return b->o->when && when_matched(b->o->when) ? STATUS_MATCHED : STATUS_OK;
+}
+
+void batch_out_close(struct batch_out *b)
+{
+	if (b->format)
+		b->format->close(b->state);
+	out_free(b->out);
+	if (b->sigfd >= 0)
+		close(b->sigfd);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kvmtop record: keeps every interval in a recording (store.h) until -n is reached, a signal asks
+ * for the end, or the command that it was started with ends.
+ *
+ * A thread of its own writes: a slow disk never holds up collecting. Up to four intervals wait for
+ * it; above that the oldest is left out, and counted in the recording.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "engine.h"
+#include "options.h"
+#include "store.h"
+#include "text.h"
+
+#define QUEUE 4
+/* How long the end waits for the interval that is cut short. */
+#define LAST_MS 3000
+
+struct recorder {
+	const struct options *o;
+	const char *path;
+	struct store *store;
+	struct engine *engine;
+	struct reader *reader;
+	pthread_t thread;
+	bool running;
+	int sigfd, stop_fd, wrote_fd; /* stop: main → writer; wrote: writer → main */
+	sigset_t before; /* the signal mask that was found: the command's */
+	pid_t child; /* 0 none */
+	int child_status;
+	/* The writer's; main looks at them when it has ended, at `written` also before. */
+	atomic_ullong written;
+	uint64_t missing; /* intervals that are not in the recording */
+	uint64_t pending; /* … and not yet counted in it */
+	bool failing;
+};
+
+/* ---- the writer's thread ---- */
+
+static void say_failing(struct recorder *r, int rc)
+{
+	char safe[PATH_MAX];
+
+	if (r->failing)
+		return;
+	r->failing = true;
+	text_escape(safe, sizeof(safe), r->path);
+	if (rc == -ENOSPC)
+		fprintf(stderr,
+			"kvmtop: %s: no room left: nothing is recorded until there is some\n",
+			safe);
+	else
+		fprintf(stderr, "kvmtop: %s: cannot be written (%s): trying on\n", safe,
+			strerror(-rc));
+}
+
+static void say_mended(struct recorder *r)
+{
+	if (!r->failing)
+		return;
+	r->failing = false;
+	fprintf(stderr, "kvmtop: recording again; %" PRIu64 " intervals are missing\n", r->pending);
+}
+
+static void write_one(struct recorder *r, const struct snapshot *s, uint64_t skipped)
+{
+	uint64_t one = 1;
+	int rc;
+
+	r->pending += skipped;
+	r->missing += skipped;
+	if (!s->dt) /* the baseline: there is no interval yet */
+		return;
+	rc = store_write(r->store, s, r->pending);
+	if (rc) {
+		say_failing(r, rc);
+		r->pending++;
+		r->missing++;
+	} else {
+		say_mended(r);
+		r->pending = 0;
+		atomic_fetch_add(&r->written, 1);
+	}
+	if (write(r->wrote_fd, &one, sizeof(one)) < 0)
+		return; /* it is readable already then */
+}
+
+static void write_waiting(struct recorder *r)
+{
+	struct snapshot *s;
+	uint64_t skipped;
+
+	while ((s = reader_take(r->reader, &skipped)) != NULL) {
+		write_one(r, s, skipped);
+		snapshot_unref(s);
+	}
+}
+
+static void *writer(void *ctx)
+{
+	struct recorder *r = ctx;
+	struct pollfd p[] = {
+		{.fd = reader_fd(r->reader), .events = POLLIN},
+		{.fd = r->stop_fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return NULL;
+		write_waiting(r);
+		if (p[1].revents)
+			return NULL;
+	}
+}
+
+/* ---- start ---- */
+
+/* The default recording's folder is made; any other's is the user's business. */
+static void make_folder(const struct recorder *r)
+{
+	if (!r->o->output)
+		mkdir("/var/lib/kvmtop", 0700);
+}
+
+static int open_store(struct recorder *r, char *err, size_t size)
+{
+	r->path = r->o->output ? r->o->output : STORE_DEFAULT;
+	make_folder(r);
+	return store_create(r->path, &r->o->keep, &r->store, err, size);
+}
+
+static int open_engine(struct recorder *r, char *err, size_t size)
+{
+	const struct options *o = r->o;
+	const struct engine_config cfg = {
+		.root = o->root,
+		.guest_files = &o->guest_files,
+		.collectors = o->collectors,
+		.delay_s = o->delay_s,
+		.max_overhead_pct = o->max_overhead_pct,
+		.collector = {.delay_s = o->delay_s,
+			      .threads_by_proc = o->threads_by_proc,
+			      .sample_hz = o->sample_hz,
+			      .sample_with = o->sample_with,
+			      .sample_host = o->sample_host,
+			      .sample_guest = o->sample_guest},
+	};
+	const struct demand d = {
+		.kinds = KIND_BIT(KIND_VMEXIT) | o->kinds,
+		.exits_all_vcpus = true,
+		.samples = o->sample_hz > 0,
+		.samples_all = o->sample_hz > 0,
+		.threads = true,
+		.tasks = true,
+	};
+	int rc = engine_new(&cfg, &r->engine, err, size);
+
+	if (rc)
+		return rc;
+	r->reader = engine_reader(r->engine, QUEUE);
+	if (!r->reader)
+		return -errno;
+	reader_demand(r->reader, &d);
+	return engine_start(r->engine);
+}
+
+/* Blocked before any thread is made, so that all of them inherit it. */
+static int open_signals(struct recorder *r)
+{
+	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		sigaddset(&set, wanted[i]);
+	pthread_sigmask(SIG_BLOCK, &set, &r->before);
+	r->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->stop_fd = eventfd(0, EFD_CLOEXEC);
+	r->wrote_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return r->sigfd < 0 || r->stop_fd < 0 || r->wrote_fd < 0 ? -errno : 0;
+}
+
+static int start_writer(struct recorder *r)
+{
+	int rc = pthread_create(&r->thread, NULL, writer, r);
+
+	r->running = !rc;
+	if (!rc)
+		pthread_setname_np(r->thread, "kvmtop-record");
+	return -rc;
+}
+
+static int start_command(struct recorder *r, char *err, size_t size)
+{
+	extern char **environ;
+	posix_spawnattr_t attr;
+	sigset_t usual;
+	char safe[80];
+	int rc;
+
+	if (!r->o->nwords)
+		return 0;
+	posix_spawnattr_init(&attr);
+	sigemptyset(&usual);
+	sigaddset(&usual, SIGPIPE); /* which we ignore */
+	sigaddset(&usual, SIGXFSZ);
+	posix_spawnattr_setsigmask(&attr, &r->before);
+	posix_spawnattr_setsigdefault(&attr, &usual);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	rc = posix_spawnp(&r->child, r->o->words[0], NULL, &attr, r->o->words, environ);
+	posix_spawnattr_destroy(&attr);
+	if (!rc)
+		return 0;
+	r->child = 0;
+	text_escape(safe, sizeof(safe), r->o->words[0]);
+	snprintf(err, size, "%s: %s", safe, strerror(rc));
+	return -rc;
+}
+
+/* ---- run ---- */
+
+/* True: the end. */
+static bool take_signals(struct recorder *r)
+{
+	struct signalfd_siginfo si;
+	bool end = false;
+
+	while (read(r->sigfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo != SIGCHLD) {
+			end = true;
+			continue;
+		}
+		if (r->child && waitpid(r->child, &r->child_status, WNOHANG) == r->child) {
+			r->child = 0;
+			end = true;
+		}
+	}
+	return end;
+}
+
+static bool enough(struct recorder *r)
+{
+	return r->o->iterations && atomic_load(&r->written) >= r->o->iterations;
+}
+
+static void run(struct recorder *r)
+{
+	struct pollfd p[] = {
+		{.fd = r->sigfd, .events = POLLIN},
+		{.fd = r->wrote_fd, .events = POLLIN},
+	};
+	uint64_t n;
+
+	while (!enough(r)) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (p[0].revents && take_signals(r))
+			break;
+		if (p[1].revents && read(r->wrote_fd, &n, sizeof(n)) < 0)
+			continue;
+	}
+	if (enough(r))
+		return;
+	/* What was measured since the last tick belongs to the recording too. */
+	while (read(r->wrote_fd, &n, sizeof(n)) > 0)
+		;
+	engine_tick_now(r->engine);
+	poll(&p[1], 1, LAST_MS);
+}
+
+static void stop(struct recorder *r)
+{
+	uint64_t one = 1;
+
+	if (r->running) {
+		if (write(r->stop_fd, &one, sizeof(one)) < 0)
+			pthread_cancel(r->thread);
+		pthread_join(r->thread, NULL);
+	}
+	if (r->child) {
+		kill(r->child, SIGTERM);
+		waitpid(r->child, &r->child_status, 0);
+	}
+	engine_free(r->engine);
+	store_close(r->store);
+	if (r->sigfd >= 0)
+		close(r->sigfd);
+	if (r->stop_fd >= 0)
+		close(r->stop_fd);
+	if (r->wrote_fd >= 0)
+		close(r->wrote_fd);
+}
+
+static int finish(struct recorder *r, int rc, const char *err)
+{
+	char safe[PATH_MAX];
+
+	if (rc) {
+		fprintf(stderr, "kvmtop: %s\n", err[0] ? err : strerror(-rc));
+		return STATUS_FAILED;
+	}
+	text_escape(safe, sizeof(safe), r->path);
+	fprintf(stderr, "kvmtop: %llu intervals recorded in %s", atomic_load(&r->written), safe);
+	if (r->missing)
+		fprintf(stderr, ", %" PRIu64 " could not be written", r->missing);
+	fputs("\n", stderr);
+	if (!atomic_load(&r->written) && r->missing)
+		return STATUS_FAILED;
+	return r->child_status ? STATUS_FAILED : STATUS_OK;
+}
+
+int cmd_record(const struct options *o)
+{
+	struct recorder r = {.o = o, .sigfd = -1, .stop_fd = -1, .wrote_fd = -1};
+	char err[400] = "";
+	int rc = open_signals(&r);
+
+	if (!rc)
+		rc = open_store(&r, err, sizeof(err));
+	if (!rc)
+		rc = open_engine(&r, err, sizeof(err));
+	if (!rc)
+		rc = start_writer(&r);
+	if (!rc)
+		rc = start_command(&r, err, sizeof(err));
+	if (!rc)
+		run(&r);
+	stop(&r);
+	return finish(&r, rc, err);
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kvmtop replay: the same screens and formats over a recording as over the running host.
+ *
+ * The screen gets the intervals before the one that is shown as well, so that graphs and heat maps
+ * have their past; going on in time hands it one more, any other jump begins anew.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "batch_out.h"
+#include "clock.h"
+#include "commands.h"
+#include "options.h"
+#include "screen.h"
+#include "store.h"
+#include "store_time.h"
+#include "text.h"
+
+#define ERR_SIZE 400
+/* Intervals before the one shown, for graphs: as wide as a screen is, and quickly read. */
+#define PAST 60
+#define SPEED_MOST 256.0
+
+struct replay {
+	const struct options *o;
+	struct store *store;
+	struct store_range range;
+	int64_t from, to; /* --at */
+	struct screen screen;
+	struct store_at at; /* the interval that is shown */
+	int timer; /* when to go on */
+	bool playing;
+	double speed;
+	uint64_t shown; /* intervals so far, for -n */
+};
+
+/* ---- finding the way ---- */
+
+static int open_recording(struct replay *r, char *err)
+{
+	const char *path = r->o->nwords ? r->o->words[0] : STORE_DEFAULT;
+	char safe[200];
+	int rc;
+
+	if (r->o->nwords > 1) {
+		snprintf(err, ERR_SIZE, "'%s': one word too many: replay takes one recording",
+			 text_escape(safe, sizeof(safe), r->o->words[1]) ? safe : "");
+		return -EINVAL;
+	}
+	rc = store_open(path, &r->store, err, ERR_SIZE);
+	if (rc)
+		return rc;
+	text_escape(safe, sizeof(safe), path);
+	rc = store_range(r->store, &r->range);
+	if (rc)
+		snprintf(err, ERR_SIZE, "%s: %s", safe,
+			 rc == -ENOENT ? "there is nothing in it yet" : strerror(-rc));
+	return rc;
+}
+
+static int choose_range(struct replay *r, char *err)
+{
+	char safe[80];
+
+	r->from = INT64_MIN;
+	r->to = INT64_MAX;
+	if (!r->o->at || store_time_range(r->o->at, r->range.last, &r->from, &r->to))
+		return 0;
+	text_escape(safe, sizeof(safe), r->o->at);
+	snprintf(err, ERR_SIZE,
+		 "--at '%s': not a time: give 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, or "
+		 "two of them as in 03:00-03:10",
+		 safe);
+	return -EINVAL;
+}
+
+/*
+ * Reads the interval that *at names, or the next in the same direction where that one cannot be
+ * read: merged into a longer one meanwhile, or damaged. -ENOENT: there is none.
+ */
+static int read_near(struct replay *r, enum store_seek way, struct store_at *at,
+		     struct snapshot **out)
+{
+	int rc = store_read(r->store, at->id, out);
+
+	while (rc == -ENOENT || rc == -EBADMSG) {
+		rc = store_find(r->store, way, at->id, at);
+		if (rc)
+			return rc;
+		rc = store_read(r->store, at->id, out);
+	}
+	return rc;
+}
+
+/* ---- batch ---- */
+
+static int write_all(struct replay *r, struct batch_out *out)
+{
+	enum store_seek how = r->from == INT64_MIN ? STORE_FIRST : STORE_FROM;
+	struct pollfd stop = {.fd = out->sigfd, .events = POLLIN};
+	struct store_at at;
+	struct snapshot *s;
+	int rc = store_find(r->store, how, r->from, &at);
+
+	while (!rc && at.wall <= r->to) {
+		rc = read_near(r, STORE_NEXT, &at, &s);
+		if (rc || at.wall > r->to)
+			break;
+		rc = batch_out_write(out, s);
+		snapshot_unref(s);
+		if (!rc && poll(&stop, 1, 0) > 0)
+			return 0;
+		if (!rc)
+			rc = store_find(r->store, STORE_NEXT, at.id, &at);
+	}
+	return rc == -ENOENT || rc > 0 ? 0 : rc;
+}
+
+static int replay_batch(struct replay *r, char *err)
+{
+	struct batch_out out = {.sigfd = -1};
+	int rc = batch_out_open(&out, r->o, err, ERR_SIZE);
+
+	if (!rc)
+		rc = write_all(r, &out);
+	batch_out_close(&out);
+	return batch_out_status(&out, rc, err);
+}
+
+/* ---- screen ---- */
+
+static void say(struct replay *r, enum role role, const char *text)
+{
+	ui_message(r->screen.ui, role, text);
+}
+
+/* Ends a play: nothing runs away while somebody looks. */
+static void stop_playing(struct replay *r)
+{
+	const struct itimerspec never = {0};
+
+	r->playing = false;
+	timerfd_settime(r->timer, 0, &never, NULL);
+	ui_playing(r->screen.ui, 0);
+}
+
+/* When the interval after this one has its turn: as far away as it was long. */
+static void wait_for_next(struct replay *r, const struct store_at *next)
+{
+	int64_t ns = (int64_t)((double)next->dt / r->speed);
+	struct itimerspec t;
+
+	/* A pause of the recorder is not waited for; a screen cannot follow faster than this. */
+	if (ns < 20 * NS_PER_MS)
+		ns = 20 * NS_PER_MS;
+	if (ns > 10 * NS_PER_S)
+		ns = 10 * NS_PER_S;
+	t = (struct itimerspec){.it_value = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S}};
+	timerfd_settime(r->timer, 0, &t, NULL);
+}
+
+/* The past of graphs first, then the interval itself. */
+static int show_at(struct replay *r, const struct store_at *at)
+{
+	struct store_at past = *at, before;
+	struct snapshot *s;
+	int rc;
+
+	for (int i = 0; i < PAST && !store_find(r->store, STORE_BEFORE, past.id, &before); i++) {
+		/* Another run of the recorder numbers its VMs anew. */
+		if (before.session != at->session)
+			break;
+		past = before;
+	}
+	ui_forget(r->screen.ui);
+	for (;;) {
+		rc = store_read(r->store, past.id, &s);
+		if (!rc) {
+			ui_snapshot(r->screen.ui, s);
+			snapshot_unref(s);
+			r->at = past;
+		} else if (rc != -ENOENT && rc != -EBADMSG) {
+			return rc;
+		}
+		if (past.id >= at->id || store_find(r->store, STORE_NEXT, past.id, &past))
+			return 0;
+	}
+}
+
+/* To the next interval, with what is on screen as its past. */
+static void go_on(struct replay *r)
+{
+	struct store_at next;
+	struct snapshot *s;
+	int rc = store_find(r->store, STORE_NEXT, r->at.id, &next);
+
+	if (!rc && next.session != r->at.session) {
+		rc = show_at(r, &next);
+	} else if (!rc) {
+		rc = read_near(r, STORE_NEXT, &next, &s);
+		if (!rc) {
+			r->at = next;
+			ui_snapshot(r->screen.ui, s);
+			snapshot_unref(s);
+		}
+	}
+	if (rc == -ENOENT)
+		say(r, ROLE_NOTICE, "the end of the recording");
+	else if (rc)
+		say(r, ROLE_WARN, strerror(-rc));
+	if (rc)
+		stop_playing(r);
+	else
+		r->shown++;
+}
+
+static void go_back(struct replay *r)
+{
+	struct store_at before;
+
+	if (store_find(r->store, STORE_BEFORE, r->at.id, &before))
+		say(r, ROLE_NOTICE, "the beginning of the recording");
+	else
+		show_at(r, &before);
+}
+
+static void go_to(struct replay *r, int64_t wall)
+{
+	struct store_at at;
+
+	if (store_find(r->store, STORE_AT, wall, &at))
+		return;
+	if (at.id == r->at.id)
+		say(r, ROLE_NOTICE, "nothing else was recorded there");
+	else
+		show_at(r, &at);
+}
+
+static void go_to_typed(struct replay *r, const char *text)
+{
+	int64_t wall;
+
+	/* What was recorded since the start is there too. */
+	store_range(r->store, &r->range);
+	if (store_time_parse(text, r->range.last, &wall))
+		go_to(r, wall);
+	else
+		say(r, ROLE_WARN,
+		    "a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end");
+}
+
+static void play(struct replay *r, double speed)
+{
+	struct store_at next;
+
+	r->speed = speed < 0.25 ? 0.25 : speed > SPEED_MOST ? SPEED_MOST : speed;
+	if (!r->playing)
+		return;
+	if (store_find(r->store, STORE_NEXT, r->at.id, &next)) {
+		say(r, ROLE_NOTICE, "the end of the recording");
+		stop_playing(r);
+		return;
+	}
+	ui_playing(r->screen.ui, r->speed);
+	wait_for_next(r, &next);
+}
+
+static void change_speed(struct replay *r, double factor)
+{
+	char text[64];
+
+	play(r, r->speed * factor);
+	snprintf(text, sizeof(text), "speed %gx", r->speed);
+	say(r, ROLE_NOTICE, text);
+}
+
+static void act(void *ctx, const struct ui_request *q)
+{
+	struct replay *r = ctx;
+
+	switch (q->kind) {
+	case UI_STEP:
+		stop_playing(r);
+		if (q->by > 0)
+			go_on(r);
+		else
+			go_back(r);
+		break;
+	case UI_MINUTE:
+		stop_playing(r);
+		go_to(r, r->at.wall + q->by * 60 * NS_PER_S);
+		break;
+	case UI_GO_TO:
+		stop_playing(r);
+		go_to_typed(r, q->text);
+		break;
+	case UI_SPEED:
+		change_speed(r, q->by > 0 ? 2 : 0.5);
+		break;
+	case UI_PLAY:
+		if (r->playing) {
+			stop_playing(r);
+			break;
+		}
+		r->playing = true;
+		play(r, r->speed);
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_timer(struct replay *r)
+{
+	uint64_t n;
+
+	if (read(r->timer, &n, sizeof(n)) < 0 || !r->playing)
+		return;
+	go_on(r);
+	if (r->playing)
+		play(r, r->speed);
+}
+
+static void loop(struct replay *r)
+{
+	struct screen *s = &r->screen;
+	struct pollfd fds[] = {
+		{.fd = term_fd(s->term), .events = POLLIN},
+		{.fd = s->sigfd, .events = POLLIN},
+		{.fd = r->timer, .events = POLLIN},
+	};
+
+	screen_draw(s);
+	while (!s->quit) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents)
+			screen_signals(s);
+		if (fds[2].revents)
+			take_timer(r);
+		if (fds[0].revents)
+			screen_keys(s);
+		if (s->quit)
+			return;
+		screen_draw(s);
+		if (r->o->iterations && r->shown >= r->o->iterations)
+			return;
+	}
+}
+
+/* Without --at the end is shown: what happened last. */
+static int show_first(struct replay *r, char *err)
+{
+	struct store_at at;
+	int rc = r->o->at ? store_find(r->store, STORE_AT, r->from, &at)
+			  : store_find(r->store, STORE_LAST, 0, &at);
+
+	if (!rc)
+		rc = show_at(r, &at);
+	if (!rc && r->at.id == 0)
+		rc = -EBADMSG;
+	if (rc)
+		snprintf(err, ERR_SIZE, "the recording cannot be read: %s", strerror(-rc));
+	return rc;
+}
+
+static int replay_screen(struct replay *r, char *err)
+{
+	struct ui_config cfg = {.replay = true};
+	int rc;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &r->screen.before);
+	if (!screen_possible())
+		return -ENOTTY;
+	r->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	rc = r->timer < 0 ? -errno : screen_open_signals(&r->screen, err, ERR_SIZE);
+	if (!rc)
+		rc = screen_open(&r->screen, &cfg, err, ERR_SIZE);
+	if (!rc)
+		rc = show_first(r, err);
+	if (!rc)
+		loop(r);
+	screen_close(&r->screen);
+	if (r->timer >= 0)
+		close(r->timer);
+	return rc;
+}
+
+int cmd_replay(const struct options *o)
+{
+	struct replay r = {.o = o,
+			   .timer = -1,
+			   .speed = 1,
+			   .screen = {.o = o, .sigfd = -1, .act = act, .ctx = &r}};
+	char err[ERR_SIZE] = "";
+	int rc = open_recording(&r, err), status;
+
+	if (!rc)
+		rc = choose_range(&r, err);
+	if (!rc && o->batch) {
+		status = replay_batch(&r, err);
+		store_close(r.store);
+		return status;
+	}
+	if (!rc)
+		rc = replay_screen(&r, err);
+	store_close(r.store);
+	if (!rc)
+		return STATUS_OK;
+	if (rc != -ENOTTY)
+		fprintf(stderr, "kvmtop: %s\n", err[0] ? err : strerror(-rc));
+	return rc == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Opening and closing of recordings, and how SQLite is spoken to (store.h). */
+#include "store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "store_priv.h"
+#include "store_schema.h"
+#include "text.h"
+
+/* A reader of a file that somebody made on purpose shall not compute for ever. */
+#define STEPS_A_CHECK 1000000
+#define STEPS_MOST 200
+/* How long one waits for the other's checkpoint. */
+#define BUSY_MS 2000
+#define UNPACKED_MOST ((size_t)256 << 20)
+
+int store_errno(struct store *st)
+{
+	switch (sqlite3_errcode(st->db) & 0xff) {
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		return -EACCES;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_ERROR:
+		return -EBADMSG;
+	case SQLITE_CANTOPEN:
+		return -ENOENT;
+	case SQLITE_INTERRUPT:
+		return -EINTR;
+	default:
+		return -EIO;
+	}
+}
+
+sqlite3_stmt *store_stmt(struct store *st, enum store_statement which)
+{
+	if (!st->stmt[which] &&
+	    sqlite3_prepare_v3(st->db, store_sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+			       &st->stmt[which], NULL) != SQLITE_OK)
+		return NULL;
+	return st->stmt[which];
+}
+
+int store_run(struct store *st, enum store_statement which)
+{
+	sqlite3_stmt *s = store_stmt(st, which);
+	int rc;
+
+	if (!s)
+		return store_errno(st);
+	do {
+		rc = sqlite3_step(s);
+	} while (rc == SQLITE_ROW);
+	rc = rc == SQLITE_DONE ? 0 : store_errno(st);
+	sqlite3_reset(s);
+	return rc;
+}
+
+int store_exec(struct store *st, const char *sql)
+{
+	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_errno(st);
+}
+
+int store_pack(const struct store_put *from, struct store_put *to)
+{
+	uLongf n = compressBound(from->n);
+	uint8_t *data = to->data;
+
+	if (to->cap < n) {
+		data = realloc(to->data, n);
+		if (!data)
+			return -ENOMEM;
+		to->data = data;
+		to->cap = n;
+	}
+	/* Higher levels cost three times as much for a tenth less. */
+	if (compress2(to->data, &n, from->data, from->n, 1) != Z_OK)
+		return -ENOMEM;
+	to->n = n;
+	return 0;
+}
+
+int store_unpack(const void *from, size_t n, size_t want, struct store_put *to)
+{
+	uLongf len = want;
+	uint8_t *data;
+
+	/* deflate makes at most a thousand bytes of one. */
+	if (!want || want > UNPACKED_MOST || want / 1100 > n)
+		return -EBADMSG;
+	if (to->cap < want) {
+		data = realloc(to->data, want);
+		if (!data)
+			return -ENOMEM;
+		to->data = data;
+		to->cap = want;
+	}
+	if (uncompress(to->data, &len, from, n) != Z_OK || len != want)
+		return -EBADMSG;
+	to->n = want;
+	return 0;
+}
+
+static int64_t pragma_number(struct store *st, const char *name)
+{
+	sqlite3_stmt *s;
+	int64_t v = -1;
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "PRAGMA %s", name);
+	if (sqlite3_prepare_v2(st->db, sql, -1, &s, NULL) != SQLITE_OK)
+		return -1;
+	if (sqlite3_step(s) == SQLITE_ROW)
+		v = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return v;
+}
+
+int64_t store_bytes(struct store *st)
+{
+	int64_t pages = pragma_number(st, "page_count"), size = pragma_number(st, "page_size");
+
+	return pages > 0 && size > 0 ? pages * size : 0;
+}
+
+__attribute__((format(printf, 5, 6))) static int fail(int rc, char *err, size_t size,
+						      const char *path, const char *fmt, ...)
+{
+	char safe[200], what[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	text_escape(safe, sizeof(safe), path);
+	snprintf(err, size, "%s: %s", safe, what);
+	return rc;
+}
+
+/* The tables are tables: a view of the same name could compute whatever its maker liked. */
+static bool schema_ok(struct store *st)
+{
+	sqlite3_stmt *s;
+	bool ok = false;
+
+	if (sqlite3_prepare_v2(st->db, store_schema_check, -1, &s, NULL) != SQLITE_OK)
+		return false;
+	if (sqlite3_step(s) == SQLITE_ROW)
+		ok = sqlite3_column_int(s, 0) == STORE_TABLE_COUNT;
+	sqlite3_finalize(s);
+	return ok;
+}
+
+/* 1: an empty database, 0: a recording that we can use, -errno: neither. */
+static int look(struct store *st, const char *path, char *err, size_t size)
+{
+	int64_t application = pragma_number(st, "application_id");
+	int64_t version = pragma_number(st, "user_version");
+
+	if (application == 0 && pragma_number(st, "page_count") == 0)
+		return 1;
+	if (application != STORE_APPLICATION)
+		return fail(-EBADMSG, err, size, path, "not a recording of kvmtop");
+	if (version != STORE_VERSION)
+		return fail(-EBADMSG, err, size, path,
+			    "a recording of version %lld: this kvmtop knows version %d",
+			    (long long)version, STORE_VERSION);
+	if (!schema_ok(st))
+		return fail(-EBADMSG, err, size, path, "a damaged recording: tables are missing");
+	return 0;
+}
+
+static int on_progress(void *ctx)
+{
+	return ++((struct store *)ctx)->steps > STEPS_MOST;
+}
+
+static void make_safe(struct store *st)
+{
+	sqlite3_busy_timeout(st->db, BUSY_MS);
+	sqlite3_extended_result_codes(st->db, 1);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_exec(st->db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
+	sqlite3_progress_handler(st->db, STEPS_A_CHECK, on_progress, st);
+	sqlite3_limit(st->db, SQLITE_LIMIT_LENGTH, (int)UNPACKED_MOST);
+}
+
+void store_close(struct store *st)
+{
+	if (!st)
+		return;
+	for (int i = 0; i < ST_NR; i++)
+		sqlite3_finalize(st->stmt[i]);
+	sqlite3_close(st->db);
+	/* After SQLite: closing any descriptor of the file gives up its locks on it. */
+	if (st->lock >= 0)
+		close(st->lock);
+	for (int i = 0; i < STORE_TIERS; i++)
+		store_dict_clear(&st->segment[i].dict);
+	store_dict_clear(&st->read_dict);
+	store_put_free(&st->bytes);
+	store_put_free(&st->packed);
+	free(st);
+}
+
+static struct store *store_new(void)
+{
+	struct store *st = calloc(1, sizeof(*st));
+
+	if (st)
+		st->lock = -1;
+	return st;
+}
+
+/* The file, ours alone to read, and locked against a second recorder. -errno. */
+static int open_file(const char *path, char *err, size_t size)
+{
+	struct stat sb;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return fail(-errno, err, size, path, "%s", strerror(errno));
+	if (fstat(fd, &sb) || !S_ISREG(sb.st_mode)) {
+		close(fd);
+		return fail(-ENODEV, err, size, path, "not a file");
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return fail(-EBUSY, err, size, path, "another kvmtop records into it");
+	}
+	/* It holds names and command lines; a wider mode is whoever's mistake. */
+	if ((sb.st_mode & 077) && fchmod(fd, 0600)) {
+		close(fd);
+		return fail(-EACCES, err, size, path,
+			    "others may read it and its mode cannot be changed");
+	}
+	return fd;
+}
+
+static int prepare(struct store *st, const char *path, char *err, size_t size)
+{
+	int rc = look(st, path, err, size);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 1)
+		rc = store_exec(st, "PRAGMA page_size=4096");
+	if (!rc)
+		rc = store_exec(st, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+	if (!rc && pragma_number(st, "application_id") == 0)
+		rc = store_exec(st, store_schema);
+	if (rc)
+		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));
+	return 0;
+}
+
+static int begin_session(struct store *st, const char *path, char *err, size_t size)
+{
+	struct store_at last = {0};
+	int rc = store_find(st, STORE_LAST, 0, &last);
+
+	if (rc && rc != -ENOENT)
+		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));
+	st->last_id = last.id;
+	st->last_wall = last.wall;
+	st->session = last.session + 1;
+	return 0;
+}
+
+int store_create(const char *path, const struct store_keep *keep, struct store **out, char *err,
+		 size_t size)
+{
+	struct store *st = store_new();
+	int rc = 0;
+
+	if (!st)
+		return fail(-ENOMEM, err, size, path, "no memory");
+	st->keep = *keep;
+	st->lock = open_file(path, err, size);
+	if (st->lock < 0)
+		rc = st->lock;
+	if (!rc && sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		rc = fail(-EIO, err, size, path, "%s", sqlite3_errmsg(st->db));
+	if (!rc) {
+		make_safe(st);
+		rc = prepare(st, path, err, size);
+	}
+	if (!rc)
+		rc = begin_session(st, path, err, size);
+	if (rc) {
+		store_close(st);
+		return rc;
+	}
+	*out = st;
+	return 0;
+}
+
+/* A path as SQLite's URI; what means something there is written as %XX. */
+static void uri_of(const char *path, char *out, size_t size)
+{
+	size_t at = (size_t)snprintf(out, size, "file:");
+
+	for (; *path && at + 32 < size; path++)
+		at += (size_t)snprintf(out + at, size - at,
+				       strchr("%?#&", *path) || (uint8_t)*path < 0x20 ? "%%%02X"
+										      : "%c",
+				       (uint8_t)*path);
+	snprintf(out + at, size - at, "?immutable=1");
+}
+
+/*
+ * Whoever reads a file in WAL mode needs to write beside it. Where one may not and nobody else
+ * does either (a recording on a read-only medium), it is read as a file that never changes.
+ */
+static int open_for_reading(struct store *st, const char *path)
+{
+	char uri[8192], wal[4200];
+	struct stat sb;
+	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READONLY, NULL);
+
+	if (rc == SQLITE_OK && pragma_number(st, "application_id") >= 0)
+		return 0;
+	snprintf(wal, sizeof(wal), "%s-wal", path);
+	if (stat(wal, &sb) == 0 && sb.st_size > 0)
+		return -EIO;
+	sqlite3_close(st->db);
+	st->db = NULL;
+	uri_of(path, uri, sizeof(uri));
+	rc = sqlite3_open_v2(uri, &st->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	return rc == SQLITE_OK && pragma_number(st, "application_id") >= 0 ? 0 : -EIO;
+}
+
+int store_open(const char *path, struct store **out, char *err, size_t size)
+{
+	struct store *st;
+	struct stat sb;
+	int rc;
+
+	/* SQLite's own words for both are "unable to open database file". */
+	if (stat(path, &sb) || access(path, R_OK))
+		return fail(-errno, err, size, path, "%s", strerror(errno));
+	if (!S_ISREG(sb.st_mode))
+		return fail(-ENODEV, err, size, path, "not a file");
+	st = store_new();
+	if (!st)
+		return fail(-ENOMEM, err, size, path, "no memory");
+	if (open_for_reading(st, path)) {
+		rc = fail(-EIO, err, size, path, "%s",
+			  st->db ? sqlite3_errmsg(st->db) : "no memory");
+	} else {
+		make_safe(st);
+		rc = look(st, path, err, size);
+		if (rc == 1)
+			rc = fail(-EBADMSG, err, size, path, "an empty file");
+	}
+	if (rc) {
+		store_close(st);
+		return rc;
+	}
+	*out = st;
+	return 0;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recordings: intervals in an SQLite database (docs/recording.md has the schema).
+ *
+ * One process writes, any number read meanwhile. An interval is one transaction that is on the
+ * disk when store_write() returns: whatever happens, the file opens and at most the interval in
+ * flight is missing. A store is used by one thread.
+ */
+#ifndef KVMTOP_STORE_H
+#define KVMTOP_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot.h"
+
+#define STORE_DEFAULT "/var/lib/kvmtop/recording.db"
+#define STORE_TIERS 6 /* at most */
+
+/* Intervals of this length are kept this long; each tier's are merged out of the one before. */
+struct store_tier {
+	int64_t every_ns; /* the first tier: as measured */
+	int64_t keep_ns;
+};
+
+struct store_keep {
+	struct store_tier tier[STORE_TIERS]; /* finest first */
+	unsigned n;
+	int64_t max_bytes; /* 0: no limit */
+};
+
+struct store;
+
+/* A new recording, or one that is gone on with. 0 or -errno with one line in err. */
+int store_create(const char *path, const struct store_keep *keep, struct store **out, char *err,
+		 size_t size);
+/*
+ * One interval; skipped: how many before it are missing since writing was too slow. 0, -ENOSPC,
+ * -EIO or another -errno: nothing of it was written, and the next may be tried.
+ */
+int store_write(struct store *st, const struct snapshot *s, uint64_t skipped);
+/* Bytes that the recording's file has; 0 not known. */
+int64_t store_bytes(struct store *st);
+
+/* For reading. 0 or -errno with one line in err. */
+int store_open(const char *path, struct store **out, char *err, size_t size);
+void store_close(struct store *st); /* NULL is fine */
+
+struct store_range {
+	int64_t first, last; /* ns since 1970: ends of the first and the last interval */
+	uint64_t n; /* intervals */
+};
+
+/* -ENOENT: there is no interval. */
+int store_range(struct store *st, struct store_range *out);
+
+/* Which interval is wanted, relative to a time or to another interval. */
+enum store_seek {
+	STORE_AT, /* the last that ends at or before the time; else the first */
+	STORE_FROM, /* the first that ends at or after the time */
+	STORE_NEXT, /* after the interval `id` */
+	STORE_BEFORE, /* before the interval `id` */
+	STORE_FIRST,
+	STORE_LAST,
+};
+
+struct store_at {
+	int64_t id;
+	int64_t wall; /* its end, ns since 1970 */
+	int64_t dt;
+	int64_t session; /* which run of the recorder */
+};
+
+/* time: ns since 1970 or the id. 0, -ENOENT: none there, or -errno. */
+int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct store_at *out);
+/*
+ * The interval as a snapshot; times of the clock within are those of the wall clock, so that they
+ * rise from one boot to the next. One reference to the caller. 0, -ENOENT (merged meanwhile),
+ * -EBADMSG (damaged), or -errno.
+ */
+int store_read(struct store *st, int64_t id, struct snapshot **out);
+
+#endif

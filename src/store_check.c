@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whether a snapshot out of a recording holds together: screens and formats follow its indexes and
+ * compute with its times without a look.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "store_code.h"
+#include "store_fields.h"
+
+/* Centuries: differences and sums of two of them do not overflow. */
+#define TIME_MOST ((int64_t)1 << 61)
+#define INTERVAL_MOST ((int64_t)1 << 53)
+
+static bool index_ok(int64_t i, size_t n)
+{
+	return i >= 0 && (uint64_t)i < n;
+}
+
+static bool range_ok(uint32_t first, uint32_t n, size_t all)
+{
+	return first <= all && n <= all - first;
+}
+
+static bool tables_ok(const struct snapshot *s, const struct snap_exits *ex,
+		      const struct snap_samples *sym)
+{
+	return range_ok(ex->first, ex->n, s->nexits) &&
+	       range_ok(sym->first, sym->rows, s->nsymbols);
+}
+
+static bool vms_ok(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nvms; i++) {
+		const struct snap_vm *vm = &s->vms[i];
+
+		if (!tables_ok(s, &vm->ex, &vm->sym) ||
+		    !range_ok(vm->vcpu_first, vm->vcpu_n, s->nvcpus) ||
+		    !range_ok(vm->thread_first, vm->thread_n, s->nthreads) ||
+		    !range_ok(vm->code_first, vm->code_n, s->ncode))
+			return false;
+	}
+	for (size_t i = 0; i < s->nvcpus; i++)
+		if (!index_ok(s->vcpus[i].vm, s->nvms) ||
+		    !tables_ok(s, &s->vcpus[i].ex, &s->vcpus[i].sym))
+			return false;
+	for (size_t i = 0; i < s->nthreads; i++)
+		if (!index_ok(s->threads[i].vm, s->nvms))
+			return false;
+	return true;
+}
+
+static bool rows_ok(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nexits; i++) {
+		const struct snap_exit *x = &s->exits[i];
+
+		if (x->vm != SNAP_NO_VM && !index_ok(x->vm, s->nvms))
+			return false;
+		if (x->vcpu != -1 && !index_ok(x->vcpu, s->nvcpus))
+			return false;
+	}
+	for (size_t i = 0; i < s->nsymbols; i++) {
+		const struct snap_symbol *y = &s->symbols[i];
+
+		if (y->vm != SNAP_ALL_VMS && y->vm != SNAP_OTHER && !index_ok(y->vm, s->nvms))
+			return false;
+		if (y->vcpu != -1 && !index_ok(y->vcpu, s->nvcpus))
+			return false;
+	}
+	for (size_t i = 0; i < s->ncode; i++)
+		if (!index_ok(s->code[i].vm, s->nvms))
+			return false;
+	for (size_t i = 0; i < s->nfindings; i++) {
+		const struct snap_finding *f = &s->findings[i];
+
+		if ((f->vm != -1 && !index_ok(f->vm, s->nvms)) ||
+		    (f->vcpu != -1 && !index_ok(f->vcpu, s->nvcpus)) || f->since > TIME_MOST ||
+		    f->since < -TIME_MOST)
+			return false;
+	}
+	return true;
+}
+
+static bool times_ok(const struct snapshot *s)
+{
+	return s->time <= TIME_MOST && s->time >= -TIME_MOST && s->dt >= 0 &&
+	       s->dt <= INTERVAL_MOST && s->wall.tv_sec >= 0 &&
+	       s->wall.tv_sec <= TIME_MOST / 1000000000 && s->wall.tv_nsec >= 0 &&
+	       s->wall.tv_nsec < 1000000000 && s->delay_s >= 0 && s->delay_s <= 1e6;
+}
+
+int store_check(const struct snapshot *s)
+{
+	if (!times_ok(s) || !vms_ok(s) || !rows_ok(s))
+		return -EBADMSG;
+	if (!tables_ok(s, &s->host.ex, &s->host.sym) ||
+	    !range_ok(s->host.other_sym.first, s->host.other_sym.rows, s->nsymbols))
+		return -EBADMSG;
+	return 0;
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Bytes of a recording as a snapshot (store_code.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_code.h"
+#include "store_fields.h"
+#include "store_number.h"
+
+#define FORMAT 1
+/* All rows of an interval together; the largest host that is promised needs a tenth of it. */
+#define ROWS_MOST ((size_t)512 << 20)
+/* Texts are copied once an interval: those of small numbers, and all have small ones. */
+#define MEMO (1u << 16)
+
+struct decoder {
+	const struct store_texts *texts;
+	struct snapshot *s;
+	struct store_get in;
+	const char **memo; /* by number, NULL: not asked for yet */
+	size_t bytes; /* of rows, so far */
+	int rc;
+};
+
+static void damaged(struct decoder *d)
+{
+	if (!d->rc)
+		d->rc = -EBADMSG;
+}
+
+static void set_unsigned(struct decoder *d, char *at, const struct store_field *f, uint64_t v)
+{
+	uint32_t v32 = (uint32_t)v;
+
+	if ((f->most && v > f->most) || (f->size < 8 && v >> (f->size * 8))) {
+		damaged(d);
+		return;
+	}
+	if (f->size == 1)
+		*(uint8_t *)at = (uint8_t)v;
+	else if (f->size == 4)
+		memcpy(at, &v32, sizeof(v32));
+	else
+		memcpy(at, &v, sizeof(v));
+}
+
+static double get_number(struct decoder *d, struct store_get *c, uint8_t form)
+{
+	const uint8_t *raw;
+	double v = 0;
+
+	switch (form) {
+	case FORM_WHOLE:
+		return (double)store_get_i64(c);
+	case FORM_MILLI:
+		return (double)store_get_i64(c) / 1000;
+	case FORM_RAW:
+		raw = store_get_bytes(c, sizeof(v));
+		if (raw)
+			memcpy(&v, raw, sizeof(v));
+		if (isfinite(v) && fabs(v) > 9e18) /* must fit into an int64_t */
+			damaged(d);
+		return v;
+	default:
+		return 0;
+	}
+}
+
+static void take_values(struct decoder *d, struct store_get *c, const struct store_leaf *l,
+			char *rows, size_t n, size_t row_size)
+{
+	size_t many = l->f->n;
+	const uint8_t *head = store_get_bytes(c, n * many);
+
+	for (size_t i = 0; head && i < n * many && !d->rc; i++) {
+		struct value v = {.state = head[i] & 3, .why = head[i] >> 2 & 15};
+
+		if (v.why >= WHY_NR)
+			damaged(d);
+		v.v = get_number(d, c, head[i] >> 6);
+		memcpy(rows + i / many * row_size + l->at + i % many * sizeof(v), &v, sizeof(v));
+	}
+}
+
+static void take_numbers(struct decoder *d, struct store_get *c, const struct store_leaf *l,
+			 char *rows, size_t n, size_t row_size)
+{
+	const uint8_t *form = store_get_bytes(c, n);
+
+	for (size_t i = 0; form && i < n && !d->rc; i++) {
+		double v = get_number(d, c, form[i]);
+
+		if (form[i] > FORM_RAW)
+			damaged(d);
+		memcpy(rows + i * row_size + l->at, &v, sizeof(v));
+	}
+}
+
+static const uint32_t *take_heat(struct decoder *d, struct store_get *c)
+{
+	uint64_t used = store_get_u64(c), at = 0;
+	uint32_t *heat;
+
+	if (!used || c->failed)
+		return NULL;
+	if (used > HEAT_BUCKETS + 1) {
+		damaged(d);
+		return NULL;
+	}
+	heat = snapshot_alloc(d->s, HEAT_BUCKETS, sizeof(*heat));
+	if (!heat) {
+		d->rc = -ENOMEM;
+		return NULL;
+	}
+	while (--used && !c->failed) {
+		uint64_t step = store_get_u64(c), count = store_get_u64(c);
+
+		if (step >= HEAT_BUCKETS || (at += step) >= HEAT_BUCKETS || count > UINT32_MAX) {
+			damaged(d);
+			return heat;
+		}
+		heat[at] = (uint32_t)count;
+	}
+	return heat;
+}
+
+/* A copy of n bytes as text; a zero byte among them would hide the rest. */
+static const char *take_line(struct decoder *d, struct store_get *c)
+{
+	uint64_t n = store_get_u64(c);
+	const uint8_t *from = NULL;
+	char *text;
+
+	if (!n)
+		return "";
+	if (n <= store_get_left(c))
+		from = store_get_bytes(c, n);
+	if (!from || memchr(from, 0, n)) {
+		damaged(d);
+		return "";
+	}
+	text = snapshot_alloc(d->s, n + 1, 1);
+	if (!text) {
+		d->rc = -ENOMEM;
+		return "";
+	}
+	memcpy(text, from, n);
+	return text;
+}
+
+static const char *take_text(struct decoder *d, struct store_get *c)
+{
+	uint64_t id = store_get_u64(c);
+	const char *text;
+
+	if (!id)
+		return "";
+	if (id < MEMO && d->memo[id])
+		return d->memo[id];
+	text = id <= UINT32_MAX ? d->texts->text(d->texts->ctx, (uint32_t)id) : NULL;
+	if (!text) {
+		damaged(d);
+		return "";
+	}
+	text = snapshot_str(d->s, text);
+	if (id < MEMO)
+		d->memo[id] = text;
+	return text;
+}
+
+static void take_pointer(struct decoder *d, struct store_get *c, const struct store_field *f,
+			 char *at)
+{
+	const void *p;
+
+	if (f->type == STORE_TEXT)
+		p = take_text(d, c);
+	else if (f->type == STORE_LINE)
+		p = take_line(d, c);
+	else
+		p = take_heat(d, c);
+	memcpy(at, &p, sizeof(p));
+}
+
+static void take_column(struct decoder *d, struct store_get *c, const struct store_leaf *l,
+			char *rows, size_t n, size_t row_size)
+{
+	uint32_t last = 0;
+
+	if (l->f->type == STORE_VALUE) {
+		take_values(d, c, l, rows, n, row_size);
+		return;
+	}
+	if (l->f->type == STORE_NUMBER) {
+		take_numbers(d, c, l, rows, n, row_size);
+		return;
+	}
+	for (size_t i = 0; i < n && !d->rc && !c->failed; i++) {
+		char *at = rows + i * row_size + l->at;
+
+		switch (l->f->type) {
+		case STORE_I32:
+		case STORE_U32:
+			last += (uint32_t)store_get_i64(c);
+			set_unsigned(d, at, l->f, last);
+			break;
+		case STORE_I64:
+			set_unsigned(d, at, l->f, (uint64_t)store_get_i64(c));
+			break;
+		case STORE_U8:
+		case STORE_U64:
+			set_unsigned(d, at, l->f, store_get_u64(c));
+			break;
+		default:
+			take_pointer(d, c, l->f, at);
+		}
+	}
+}
+
+/* Texts are never NULL, also where the recording has no column of them. */
+static void clear_texts(const struct store_leaf *leaf, size_t nleaf, char *rows, size_t n,
+			size_t row_size)
+{
+	const char *none = "";
+
+	for (size_t l = 0; l < nleaf; l++) {
+		if (leaf[l].f->type != STORE_TEXT && leaf[l].f->type != STORE_LINE)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			memcpy(rows + i * row_size + leaf[l].at, &none, sizeof(none));
+	}
+}
+
+static void take_columns(struct decoder *d, const struct store_leaf *leaf, size_t nleaf, char *rows,
+			 size_t n, size_t row_size)
+{
+	uint64_t id, len;
+
+	while (!d->rc && (id = store_get_u64(&d->in)) != 0) {
+		struct store_get column;
+		size_t l = 0;
+
+		len = store_get_u64(&d->in);
+		if (len > store_get_left(&d->in)) {
+			damaged(d);
+			return;
+		}
+		column.at = store_get_bytes(&d->in, len);
+		column.end = column.at + len;
+		column.failed = false;
+		while (l < nleaf && leaf[l].id != id)
+			l++;
+		if (l == nleaf) /* a newer kvmtop's */
+			continue;
+		take_column(d, &column, &leaf[l], rows, n, row_size);
+		if (column.failed || column.at != column.end)
+			damaged(d);
+	}
+	if (d->in.failed)
+		damaged(d);
+}
+
+/* Memory for the rows, within the snapshot or in its arena. NULL: no memory or too many. */
+static char *make_rows(struct decoder *d, const struct store_table *t, uint64_t n)
+{
+	char *base = (char *)d->s;
+	void *rows;
+	size_t bytes;
+
+	if (t->fixed) {
+		if (n != t->fixed)
+			damaged(d);
+		return d->rc ? NULL : base + t->rows_at;
+	}
+	memcpy(&rows, base + t->rows_at, sizeof(rows));
+	if (rows || __builtin_mul_overflow(n, t->row_size, &bytes) ||
+	    bytes > ROWS_MOST - d->bytes) {
+		damaged(d);
+		return NULL;
+	}
+	d->bytes += bytes;
+	rows = snapshot_alloc(d->s, n, t->row_size);
+	if (!rows) {
+		d->rc = -ENOMEM;
+		return NULL;
+	}
+	memcpy(base + t->rows_at, &rows, sizeof(rows));
+	memcpy(base + t->n_at, &n, sizeof(size_t));
+	return rows;
+}
+
+static void skip_columns(struct decoder *d)
+{
+	uint64_t len;
+
+	while (store_get_u64(&d->in)) {
+		len = store_get_u64(&d->in);
+		if (len > store_get_left(&d->in))
+			d->in.failed = true;
+		else
+			store_get_bytes(&d->in, len);
+	}
+	if (d->in.failed)
+		damaged(d);
+}
+
+static void take_table(struct decoder *d, uint64_t id)
+{
+	struct store_leaf leaf[STORE_LEAVES];
+	const struct store_table *t = NULL;
+	uint64_t n = store_get_u64(&d->in);
+	size_t nleaf;
+	char *rows;
+
+	for (size_t i = 0; i < store_ntables; i++)
+		if (store_tables[i].id == id)
+			t = &store_tables[i];
+	if (!t) {
+		skip_columns(d);
+		return;
+	}
+	rows = make_rows(d, t, n);
+	if (!rows)
+		return;
+	nleaf = store_leaves(t, leaf);
+	clear_texts(leaf, nleaf, rows, n, t->row_size);
+	take_columns(d, leaf, nleaf, rows, n, t->row_size);
+}
+
+/* What is in the snapshot itself has texts too, whether the bytes know of them or not. */
+static void clear_fixed(struct snapshot *s)
+{
+	struct store_leaf leaf[STORE_LEAVES];
+
+	for (size_t i = 0; i < store_ntables; i++) {
+		const struct store_table *t = &store_tables[i];
+
+		if (t->fixed)
+			clear_texts(leaf, store_leaves(t, leaf), (char *)s + t->rows_at, t->fixed,
+				    t->row_size);
+	}
+}
+
+int store_decode(const void *data, size_t n, const struct store_texts *t, struct snapshot **out)
+{
+	struct decoder d = {.texts = t, .in = {.at = data, .end = (const uint8_t *)data + n}};
+	uint64_t id;
+
+	d.s = snapshot_new();
+	d.memo = calloc(MEMO, sizeof(*d.memo));
+	if (!d.s || !d.memo)
+		d.rc = -ENOMEM;
+	if (!d.rc && store_get_u8(&d.in) != FORMAT)
+		damaged(&d);
+	if (!d.rc)
+		clear_fixed(d.s);
+	while (!d.rc && (id = store_get_u64(&d.in)) != 0)
+		take_table(&d, id);
+	if (d.in.failed)
+		damaged(&d);
+	if (!d.rc)
+		d.rc = store_check(d.s);
+	free(d.memo);
+	if (d.rc)
+		snapshot_unref(d.s);
+	else
+		*out = d.s;
+	return d.rc;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a figure is written into a recording: whole, in thousandths, or as it is.
+ *
+ * Nothing shows or exports more than three decimals, so thousandths lose nothing; where rounding
+ * to them could change what is shown (2.4996 is 2 as a whole number, 2.500 is 3) it stays as it is.
+ */
+#ifndef KVMTOP_STORE_NUMBER_H
+#define KVMTOP_STORE_NUMBER_H
+
+#include <math.h>
+#include <stdint.h>
+
+enum store_form { FORM_ZERO, FORM_WHOLE, FORM_MILLI, FORM_RAW };
+
+/* Beyond it thousandths are no longer exact in a double. */
+#define STORE_NUMBER_MOST 1e12
+
+static inline enum store_form store_form_of(double v)
+{
+	double milli;
+
+	if (v == 0 && !signbit(v))
+		return FORM_ZERO;
+	/* Also for what is no number. */
+	if (!(fabs(v) < STORE_NUMBER_MOST) || v == 0)
+		return FORM_RAW;
+	if (v == trunc(v))
+		return FORM_WHOLE;
+	milli = round(v * 1000);
+	if (milli == 0 || milli / 1000 == v)
+		return milli == 0 ? FORM_RAW : FORM_MILLI;
+	/* Half-way between two that are shown (with three decimals, one or none): which way? */
+	if (fabs(fabs(v * 1000 - milli) - 0.5) < 1e-6 || fmod(fabs(milli), 100) == 50 ||
+	    fmod(fabs(milli), 1000) == 500)
+		return FORM_RAW;
+	return FORM_MILLI;
+}
+
+/* A value's state (2 bits), reason (4) and form (2). */
+static inline uint8_t store_head(uint8_t state, uint8_t why, enum store_form form)
+{
+	return (uint8_t)((state & 3) | (why & 15) << 2 | (unsigned)form << 6);
+}
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the files of a recording (store*.c) share. */
+#ifndef KVMTOP_STORE_PRIV_H
+#define KVMTOP_STORE_PRIV_H
+
+#include <sqlite3.h>
+
+#include "store.h"
+#include "store_bytes.h"
+#include "store_code.h"
+
+#define STORE_APPLICATION 0x6b766d74 /* "kvmt": file(1) and we know a recording by it */
+#define STORE_VERSION 1
+
+/* Texts of a segment by number, and numbers by text (writers only). */
+struct store_dict {
+	char **text; /* [number], 0 is none */
+	uint32_t n, cap; /* numbers are 1 … n-1 */
+	uint32_t *slot; /* open addressing, a power of two; 0 free */
+	uint32_t nslot;
+};
+
+enum store_statement {
+	ST_BEGIN,
+	ST_COMMIT,
+	ST_ROLLBACK,
+	ST_SEGMENT,
+	ST_TEXT,
+	ST_INTERVAL,
+	ST_FRAME,
+	ST_VM,
+	ST_VCPU,
+	ST_AT,
+	ST_FROM,
+	ST_NEXT,
+	ST_BEFORE,
+	ST_FIRST,
+	ST_LAST,
+	ST_READ,
+	ST_GET_TEXT,
+	ST_RANGE,
+	ST_NR
+};
+
+/* What a writer adds to: a tier has one of its own, with its own texts. */
+struct store_segment {
+	int64_t id; /* 0: the next interval begins one */
+	int64_t until; /* wall ns: where the next one begins */
+	uint32_t saved; /* texts below this number are in the database */
+	struct store_dict dict;
+};
+
+struct store {
+	sqlite3 *db;
+	sqlite3_stmt *stmt[ST_NR];
+	unsigned steps; /* of the call in work, see on_progress() */
+	int lock; /* a writer's flock, -1 none */
+	struct store_keep keep;
+	int64_t session, last_id, last_wall;
+	struct store_segment segment[STORE_TIERS];
+	struct store_put bytes, packed;
+	/* Reading: the texts of one segment at a time. */
+	int64_t read_segment;
+	struct store_dict read_dict;
+};
+
+/* store_dict.c */
+void store_dict_clear(struct store_dict *d);
+uint32_t store_dict_id(struct store_dict *d, const char *text); /* added where new; 0: no memory */
+const char *store_dict_text(const struct store_dict *d, uint32_t id); /* NULL: none */
+int store_dict_set(struct store_dict *d, uint32_t id, const char *text); /* 0 or -errno */
+
+/* store.c */
+int store_errno(struct store *st); /* of what SQLite said last; never 0 */
+sqlite3_stmt *store_stmt(struct store *st, enum store_statement which); /* NULL: see store_errno */
+/* Runs it to its end and resets it. 0 or -errno. */
+int store_run(struct store *st, enum store_statement which);
+int store_exec(struct store *st, const char *sql);
+int store_pack(const struct store_put *from, struct store_put *to); /* zlib */
+/* want: the length unpacked. */
+int store_unpack(const void *from, size_t n, size_t want, struct store_put *to);
+
+/* store_write.c */
+int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t id,
+	      uint64_t skipped, unsigned merged);
+
+#endif

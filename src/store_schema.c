@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SQL of recordings (store_schema.h).
+ *
+ * Figures in vm and vcpu are there for whoever asks with sqlite3, as whole thousandths, which take
+ * a few bytes where a floating point number takes eight; the views show them as one expects. kvmtop
+ * itself reads frame.data.
+ */
+#include "store_schema.h"
+
+#include "store_priv.h"
+
+#define TEXT_OF(id) "(SELECT text FROM text WHERE segment=i.segment AND id=" id ")"
+#define LOCAL_TIME "strftime('%Y-%m-%d %H:%M:%S',i.time/1000000000,'unixepoch','localtime')"
+
+const char store_schema[] =
+	"BEGIN;"
+	"PRAGMA application_id=1802923380;"
+	"PRAGMA user_version=1;"
+	"CREATE TABLE segment(id INTEGER PRIMARY KEY, tier INTEGER NOT NULL);"
+	"CREATE TABLE text(segment INTEGER NOT NULL, id INTEGER NOT NULL, text TEXT NOT NULL,"
+	" PRIMARY KEY(segment,id)) WITHOUT ROWID;"
+	"CREATE TABLE interval(id INTEGER PRIMARY KEY, time INTEGER NOT NULL, dt INTEGER NOT NULL,"
+	" tier INTEGER NOT NULL, session INTEGER NOT NULL, segment INTEGER NOT NULL,"
+	" merged INTEGER NOT NULL, skipped INTEGER NOT NULL, lost INTEGER NOT NULL,"
+	" nvm INTEGER NOT NULL, nvcpu INTEGER NOT NULL, usr INTEGER, sys INTEGER, guest INTEGER,"
+	" idle INTEGER, steal INTEGER, steal_max INTEGER, exits INTEGER, findings INTEGER);"
+	"CREATE INDEX interval_time ON interval(time);"
+	"CREATE INDEX interval_tier ON interval(tier,id);"
+	"CREATE INDEX interval_segment ON interval(segment);"
+	"CREATE TABLE frame(interval INTEGER PRIMARY KEY, length INTEGER NOT NULL,"
+	" data BLOB NOT NULL);"
+	"CREATE TABLE vm(interval INTEGER NOT NULL, n INTEGER NOT NULL, name INTEGER NOT NULL,"
+	" vm_id INTEGER NOT NULL, pid INTEGER, cpu INTEGER, guest INTEGER, sys INTEGER,"
+	" steal INTEGER, throt INTEGER, steal_max INTEGER, steal_max_vcpu INTEGER, exits INTEGER,"
+	" exit INTEGER, top INTEGER, why TEXT, PRIMARY KEY(interval,n)) WITHOUT ROWID;"
+	"CREATE TABLE vcpu(interval INTEGER NOT NULL, vm INTEGER NOT NULL, vcpu INTEGER NOT NULL,"
+	" n INTEGER NOT NULL, cpu INTEGER, guest INTEGER, sys INTEGER, steal INTEGER,"
+	" throt INTEGER, exits INTEGER, exit INTEGER, PRIMARY KEY(interval,vm,vcpu,n))"
+	" WITHOUT ROWID;"
+	"CREATE VIEW hosts AS SELECT " LOCAL_TIME " AS at, i.dt/1e9 AS seconds, i.nvm AS vms,"
+	" i.nvcpu AS vcpus, i.usr/1e3 AS usr_pct, i.sys/1e3 AS sys_pct, i.guest/1e3 AS guest_pct,"
+	" i.idle/1e3 AS idle_pct, i.steal/1e3 AS steal_pct, i.steal_max/1e3 AS steal_max_pct,"
+	" i.exits/1e3 AS exits_per_s, i.lost AS lost, i.skipped AS skipped, i.merged AS merged,"
+	" i.id AS interval FROM interval i;"
+	"CREATE VIEW vms AS SELECT " LOCAL_TIME " AS at, " TEXT_OF(
+		"v.name") " AS name,"
+			  " v.cpu/1e3 AS cpu_pct, v.guest/1e3 AS guest_pct, v.sys/1e3 AS sys_pct,"
+			  " v.steal/1e3 AS steal_pct, v.throt/1e3 AS throt_pct, v.steal_max/1e3 AS "
+			  "steal_max_pct,"
+			  " v.steal_max_vcpu AS steal_max_vcpu, v.exits/1e3 AS exits_per_s, "
+			  "v.exit/1e3 AS exit_pct,"
+			  " " TEXT_OF("v.top") " AS top_exit, v.why AS why, " TEXT_OF(
+				  "v.vm_id") " AS vm_id,"
+					     " v.pid AS pid, i.dt/1e9 AS seconds, i.id AS interval"
+					     " FROM interval i JOIN vm v ON v.interval=i.id;"
+					     "CREATE VIEW vcpus AS SELECT " LOCAL_TIME
+					     " AS at, " TEXT_OF(
+						     "v.name") " AS name,"
+							       " c.vcpu AS vcpu, c.cpu/1e3 AS "
+							       "cpu_pct, c.guest/1e3 AS guest_pct, "
+							       "c.sys/1e3 AS sys_pct,"
+							       " c.steal/1e3 AS steal_pct, "
+							       "c.throt/1e3 AS throt_pct, "
+							       "c.exits/1e3 AS exits_per_s,"
+							       " c.exit/1e3 AS exit_pct, " TEXT_OF(
+								       "v.vm_id") " AS vm_id, "
+										  "i.dt/1e9 AS "
+										  "seconds,"
+										  " i.id AS "
+										  "interval"
+										  " FROM interval "
+										  "i JOIN vm v ON "
+										  "v.interval=i.id"
+										  " JOIN vcpu c ON "
+										  "c.interval=i.id "
+										  "AND c.vm=v.n;"
+										  "COMMIT;";
+
+const char store_schema_check[] =
+	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"
+	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"
+	" ('segment','text','interval','frame','vm','vcpu')";
+
+#define COLUMNS "id,time,dt,session"
+
+const char *const store_sql[] = {
+	[ST_BEGIN] = "BEGIN IMMEDIATE",
+	[ST_COMMIT] = "COMMIT",
+	[ST_ROLLBACK] = "ROLLBACK",
+	[ST_SEGMENT] = "INSERT INTO segment(tier) VALUES(?)",
+	[ST_TEXT] = "INSERT INTO text VALUES(?,?,?)",
+	[ST_INTERVAL] = "INSERT INTO interval VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[ST_FRAME] = "INSERT INTO frame VALUES(?,?,?)",
+	[ST_VM] = "INSERT INTO vm VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[ST_VCPU] = "INSERT INTO vcpu VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+	[ST_AT] = "SELECT " COLUMNS " FROM interval WHERE time<=? ORDER BY time DESC,id DESC"
+		  " LIMIT 1",
+	[ST_FROM] = "SELECT " COLUMNS " FROM interval WHERE time>=? ORDER BY time,id LIMIT 1",
+	[ST_NEXT] = "SELECT " COLUMNS " FROM interval WHERE id>? ORDER BY id LIMIT 1",
+	[ST_BEFORE] = "SELECT " COLUMNS " FROM interval WHERE id<? ORDER BY id DESC LIMIT 1",
+	[ST_FIRST] = "SELECT " COLUMNS " FROM interval ORDER BY id LIMIT 1",
+	[ST_LAST] = "SELECT " COLUMNS " FROM interval ORDER BY id DESC LIMIT 1",
+	[ST_READ] = "SELECT segment,length,data FROM interval JOIN frame ON interval=id WHERE id=?",
+	[ST_GET_TEXT] = "SELECT text FROM text WHERE segment=? AND id=?",
+	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
+};

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The tables and views of a recording, and what is asked of them (docs/recording.md). */
+#ifndef KVMTOP_STORE_SCHEMA_H
+#define KVMTOP_STORE_SCHEMA_H
+
+#define STORE_TABLE_COUNT 6
+
+extern const char store_schema[]; /* makes a new recording, one transaction */
+extern const char store_schema_check[]; /* gives STORE_TABLE_COUNT where all are there */
+extern const char *const store_sql[]; /* by enum store_statement */
+
+#endif

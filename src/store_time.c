@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Times as they are typed (store_time.h). */
+#include "store_time.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+
+static const struct {
+	char letter;
+	int64_t ns;
+} units[] = {
+	{'d', 86400 * NS_PER_S}, {'h', 3600 * NS_PER_S}, {'m', 60 * NS_PER_S}, {'s', NS_PER_S}};
+
+#define NUNITS (sizeof(units) / sizeof(units[0]))
+
+bool store_duration_parse(const char *text, size_t n, int64_t *out)
+{
+	int64_t unit = NS_PER_S;
+	double v = 0, place = 1;
+	bool point = false, digit = false;
+
+	for (size_t u = 0; u < NUNITS && n; u++) {
+		if (text[n - 1] == units[u].letter) {
+			unit = units[u].ns;
+			n--;
+			break;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		digit = true;
+		place = point ? place / 10 : 1;
+		v = point ? v + (text[i] - '0') * place : v * 10 + (text[i] - '0');
+	}
+	/* A century is enough, and far from what a number of ns can hold. */
+	v *= (double)unit;
+	if (!digit || !(v >= 1e6) || v > 100 * 366 * 86400e9)
+		return false;
+	*out = (int64_t)(v + 0.5);
+	return true;
+}
+
+const char *store_duration_text(int64_t ns, char *buf, size_t size)
+{
+	for (size_t u = 0; u < NUNITS; u++) {
+		/* 24h is said as it is typed; days from two on. */
+		if (ns % units[u].ns || ns < units[u].ns || (u == 0 && ns < 2 * units[u].ns))
+			continue;
+		snprintf(buf, size, "%" PRId64 "%c", ns / units[u].ns, units[u].letter);
+		return buf;
+	}
+	snprintf(buf, size, "%gs", (double)ns / 1e9);
+	return buf;
+}
+
+static bool digits(const char **p, unsigned n, int *out)
+{
+	int v = 0;
+
+	for (unsigned i = 0; i < n; i++, (*p)++) {
+		if (**p < '0' || **p > '9')
+			return false;
+		v = v * 10 + (**p - '0');
+	}
+	*out = v;
+	return true;
+}
+
+/* "03:12" or "03:12:07". */
+static bool clock_of(const char **p, struct tm *tm)
+{
+	tm->tm_sec = 0;
+	if (!digits(p, 2, &tm->tm_hour) || *(*p)++ != ':' || !digits(p, 2, &tm->tm_min))
+		return false;
+	if (**p == ':') {
+		(*p)++;
+		if (!digits(p, 2, &tm->tm_sec))
+			return false;
+	}
+	return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 61;
+}
+
+static bool date_of(const char **p, struct tm *tm)
+{
+	if (!digits(p, 4, &tm->tm_year) || *(*p)++ != '-' || !digits(p, 2, &tm->tm_mon) ||
+	    *(*p)++ != '-' || !digits(p, 2, &tm->tm_mday))
+		return false;
+	tm->tm_year -= 1900;
+	tm->tm_mon--;
+	return tm->tm_year >= 70 && tm->tm_year < 400 && tm->tm_mon >= 0 && tm->tm_mon < 12 &&
+	       tm->tm_mday >= 1 && tm->tm_mday <= 31;
+}
+
+/* "", "Z", "+01:00", "-0530": how far local time is ahead, in s; none: has stays false. */
+static bool zone_of(const char **p, bool *has, int *ahead)
+{
+	int sign, hours, minutes;
+
+	*has = **p == 'Z' || **p == '+' || **p == '-';
+	*ahead = 0;
+	if (!*has)
+		return true;
+	if (**p == 'Z') {
+		(*p)++;
+		return true;
+	}
+	sign = *(*p)++ == '-' ? -1 : 1;
+	if (!digits(p, 2, &hours))
+		return false;
+	if (**p == ':')
+		(*p)++;
+	if (!digits(p, 2, &minutes))
+		return false;
+	*ahead = sign * (hours * 3600 + minutes * 60);
+	return hours < 24 && minutes < 60;
+}
+
+static bool iso_of(const char *p, int64_t *out)
+{
+	struct tm tm = {.tm_isdst = -1};
+	bool has = false;
+	int ahead = 0;
+	time_t t;
+
+	if (!date_of(&p, &tm))
+		return false;
+	if (*p == 'T' || *p == ' ') {
+		p++;
+		if (!clock_of(&p, &tm))
+			return false;
+		/* Fractions are what kvmtop itself prints; a second is fine enough to go to. */
+		if (*p == '.')
+			p += 1 + strspn(p + 1, "0123456789");
+		if (!zone_of(&p, &has, &ahead))
+			return false;
+	}
+	if (*p)
+		return false;
+	t = has ? timegm(&tm) - ahead : mktime(&tm);
+	*out = (int64_t)t * NS_PER_S;
+	return t >= 0;
+}
+
+/* The clock time on the day `back` days before that of `last`. */
+static int64_t on_day(int64_t last, const struct tm *clock, int back)
+{
+	time_t t = (time_t)(last / NS_PER_S);
+	struct tm tm;
+
+	localtime_r(&t, &tm);
+	tm.tm_hour = clock->tm_hour;
+	tm.tm_min = clock->tm_min;
+	tm.tm_sec = clock->tm_sec;
+	tm.tm_mday -= back;
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * NS_PER_S;
+}
+
+bool store_time_parse(const char *text, int64_t last, int64_t *out)
+{
+	static const char yesterday[] = "yesterday ";
+	const char *p = text;
+	struct tm clock;
+	int64_t ago;
+
+	if (*text == '-') {
+		if (!store_duration_parse(text + 1, strlen(text + 1), &ago))
+			return false;
+		*out = last - ago;
+		return true;
+	}
+	if (strncmp(text, yesterday, sizeof(yesterday) - 1) == 0) {
+		p += sizeof(yesterday) - 1;
+		if (!clock_of(&p, &clock) || *p)
+			return false;
+		*out = on_day(last, &clock, 1);
+		return true;
+	}
+	if (clock_of(&p, &clock) && !*p) {
+		*out = on_day(last, &clock, 0);
+		/* 03:12 and two digits less is a moment that has not come: the day before. */
+		if (*out > last)
+			*out = on_day(last, &clock, 1);
+		return true;
+	}
+	return iso_of(text, out);
+}
+
+bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to)
+{
+	char left[128];
+
+	*to = INT64_MAX;
+	if (store_time_parse(text, last, from))
+		return true;
+	for (const char *p = text; *p; p++) {
+		size_t n = (size_t)(p - text), gap = strncmp(p, "..", 2) == 0 ? 2 : *p == '-';
+
+		if (!n || !gap || n >= sizeof(left))
+			continue;
+		memcpy(left, text, n);
+		left[n] = '\0';
+		if (store_time_parse(left, last, from) && store_time_parse(p + gap, last, to))
+			return *from <= *to;
+	}
+	return false;
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# limit: 300
+"""kvmtop record and replay as a program: what was recorded is shown, and nothing that happens to the
+recorder harms the file."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+TMP = os.environ["TEST_TMP"]
+FILE = f"{TMP}/r.db"
+KILLS = int(os.environ.get("KILLS", "12"))
+
+
+def run(*args, limit=60, **more):
+    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=limit, check=False, **more)
+
+
+def start(*args, **more):
+    return n.child([n.KVMTOP, "record", *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.PIPE, text=True, **more)
+
+
+def lines(*args, file=FILE):
+    p = run("replay", file, "-b", "--format", "json", *args)
+    return [json.loads(x) for x in p.stdout.splitlines()], p
+
+
+def count(file=FILE):
+    """Intervals in a sound database."""
+    with sqlite3.connect(file) as db:
+        sound = db.execute("PRAGMA integrity_check").fetchone()[0]
+        both = db.execute("SELECT (SELECT count(*) FROM interval), (SELECT count(*) FROM frame), "
+                          "(SELECT count(*) FROM interval JOIN frame ON interval=id)").fetchone()
+    db.close()
+    return both[0] if sound == "ok" and both[0] == both[1] == both[2] else -1
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def intervals(file=FILE):
+    try:
+        with sqlite3.connect(file, timeout=5) as db:
+            r = db.execute("SELECT count(*) FROM interval").fetchone()[0]
+        db.close()
+        return r
+    except sqlite3.Error:
+        return 0
+
+
+def basics():
+    p = run("record", "-o", FILE, "-n", "4", "-d", "0.2")
+    n.ok(p.returncode == 0 and "4 intervals recorded" in p.stderr, "record: four intervals", p.stderr)
+    n.ok(os.stat(FILE).st_mode & 0o7777 == 0o600, "nobody else may read it")
+    got, p = lines()
+    n.ok(len(got) == 4 and p.returncode == 0, "replay: as many lines", p.stderr)
+    n.ok([x["time"] for x in got] == sorted(x["time"] for x in got), "in order of time")
+    for form in "text", "csv":
+        p = run("replay", FILE, "-b", "--format", form, "-n", "2")
+        n.ok(p.returncode == 0 and p.stdout.strip(), f"replay as {form}", p.stderr)
+    p = run("record", "-o", FILE, "-n", "2", "-d", "0.2")
+    n.ok(len(lines()[0]) == 6, "a second run goes on with the file", p.stderr)
+
+
+def times():
+    got, _ = lines()
+    last, first = got[-1]["time"], got[0]["time"]
+    n.ok([x["time"] for x in lines("--at", last[:19])[0]] == [x["time"] for x in got if x["time"] >= last[:19]],
+         "--at: from an ISO time on")
+    n.ok(len(lines("--at", "-1d")[0]) == 6, "--at -1d: all of it")
+    n.ok(lines("--at", "2020-01-01-2020-01-02")[0] == [], "a range without intervals")
+    n.ok(len(lines("--at", f"{first[:10]}..2100-01-01")[0]) == 6, "a range over all")
+    for bad in "25:00", "yesterday", "03:10-03:00x", "", "-", "2026-13-01":
+        p = run("replay", FILE, "-b", "--at", bad)
+        n.ok(p.returncode == 2 and "--at" in p.stderr, f"--at '{bad}' is refused", p.stderr)
+
+
+def usage():
+    for args, want in [(("replay", "/nonexistent.db", "-b"), "No such file"),
+                       (("replay", "/dev/null", "-b"), "not a file"),
+                       (("replay", "/etc/passwd", "-b"), "database"),
+                       (("record", "-o", "/nonexistent/r.db"), "No such file"),
+                       (("record", "-o", TMP), "directory"),
+                       (("record", "-o", "/etc/hostname.link"), "")]:
+        if args[-1].endswith(".link"):
+            args = ("record", "-o", f"{TMP}/link")
+            os.symlink("/tmp/elsewhere", args[-1])
+        p = run(*args)
+        n.ok(p.returncode == 1 and want in p.stderr and p.stderr.count("\n") == 1,
+             f"{' '.join(args)}: one line, status 1", p.stderr)
+    for args in ("record", "--at", "03:12"), ("replay", "-d", "1", FILE), ("replay", "a", "b"), \
+            ("record", "--format", "json"), ("replay", FILE, "--format", "json"):
+        p = run(*args)
+        n.ok(p.returncode == 2 and p.stderr.count("\n") == 1, f"{' '.join(args)}: wrong usage", p.stderr)
+
+
+def command():
+    file = f"{TMP}/c.db"
+    p = run("record", "-o", file, "-d", "0.2", "--", "sh", "-c", "sleep 1; exit 0")
+    n.ok(p.returncode == 0 and 3 <= intervals(file) <= 8, "as long as a command runs", p.stderr)
+    before = intervals(file)
+    p = run("record", "-o", file, "-d", "60", "--", "sleep", "0.5")
+    n.ok(p.returncode == 0 and intervals(file) == before + 1, "an interval cut short is recorded too", p.stderr)
+    p = run("record", "-o", file, "--", "sh", "-c", "exit 3")
+    n.ok(p.returncode == 1, "a command that fails shows")
+    p = run("record", "-o", file, "--", "/nonexistent")
+    n.ok(p.returncode == 1 and "/nonexistent: No such file" in p.stderr, "one that is not there is named", p.stderr)
+
+
+def meanwhile():
+    file = f"{TMP}/m.db"
+    w = start("-o", file, "-d", "0.1")
+    ok = wait_for(lambda: intervals(file) >= 3)
+    seen = []
+    for i in range(3):
+        ok = ok and wait_for(lambda: intervals(file) >= 3 + 2 * i)
+        seen.append(len(lines(file=file)[0]))
+    n.ok(ok and 3 <= seen[0] < seen[1] < seen[2], "it is read while it is written, and grows", seen)
+    p = run("record", "-o", file, "-n", "1")
+    n.ok(p.returncode == 1 and "another kvmtop records into it" in p.stderr, "by one only", p.stderr)
+    w.send_signal(signal.SIGTERM)
+    err = w.communicate(timeout=20)[1]
+    n.ok(w.returncode == 0 and f"{count(file)} intervals recorded" in err, "SIGTERM ends it in order", err)
+
+
+def kills():
+    file, seen, sound = f"{TMP}/k.db", 0, True
+    for i in range(KILLS):
+        w = start("-o", file, "-d", "0.1")
+        wait_for(lambda: intervals(file) > seen + 1)
+        # Anywhere in an interval, also in its transaction.
+        time.sleep((i * 37 % 100) / 1000)
+        before = intervals(file)
+        w.kill()
+        w.wait()
+        w.stderr.close()
+        now = count(file)
+        got, p = lines(file=file)
+        # What was committed is there: what was seen before the kill, and nothing is half there.
+        sound = sound and now >= before > seen and len(got) == now and p.returncode == 0
+        if not sound:
+            break
+        seen = now
+    n.ok(sound, f"{KILLS} kills: the file opens, all intervals are whole", f"{before} seen, {now} left, {p.stderr}")
+
+
+def full_disk():
+    folder = f"{TMP}/small"
+    os.mkdir(folder)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", folder], check=False,
+                      capture_output=True).returncode:
+        n.skip("a full file system", "needs:root no tmpfs can be mounted")
+        return
+    file = f"{folder}/r.db"
+    w = start("-o", file, "-d", "0.1")
+    wait_for(lambda: intervals(file) >= 3)
+    with open(f"{folder}/filler", "wb", buffering=0) as f:
+        try:
+            while True:
+                f.write(b"x" * 4096)
+        except OSError:
+            pass
+    time.sleep(3)
+    stuck, before = intervals(file), w.poll()
+    os.unlink(f"{folder}/filler")
+    again = wait_for(lambda: intervals(file) > stuck + 3)
+    w.send_signal(signal.SIGTERM)
+    err = w.communicate(timeout=20)[1]
+    n.ok(before is None and again and count(file) > stuck, "a full disk: it goes on when there is room", err)
+    n.ok(err.count("no room left") == 1 and err.count("recording again") == 1, "each is said once", err)
+    with sqlite3.connect(file) as db:
+        skipped = db.execute("SELECT sum(skipped) FROM interval").fetchone()[0]
+    db.close()
+    n.ok(skipped and f"{skipped} could not be written" in err, "what is missing is counted", f"{skipped}: {err}")
+    subprocess.run(["umount", folder], check=False)
+
+
+def main():
+    for test in basics, times, usage, command, meanwhile, kills, full_disk:
+        test()
+    n.done()
+
+
+main()
