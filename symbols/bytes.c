@@ -280,6 +280,22 @@ int bytes_open_in_root(int root, const char *path)
 	return open_regular((int)fd);
 }
 
+const char *bytes_error(int rc)
+{
+	switch (rc) {
+	case -EINVAL:
+		return "no regular file";
+	case -ELOOP:
+		return "symbolic links are not followed here";
+	case -EBADMSG:
+		return "broken gzip or xz data";
+	case -EFBIG:
+		return "far too large";
+	default:
+		return strerror(-rc);
+	}
+}
+
 int stamp_of(int fd, struct stamp *out)
 {
 	struct stat st;

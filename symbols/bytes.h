@@ -40,6 +40,9 @@ int bytes_open_fd(int path_fd);
 /* Within a root folder, in which absolute links and ".." stay (a process' own root). */
 int bytes_open_in_root(int root, const char *path);
 
+/* What an error of these functions means, for messages; static storage. */
+const char *bytes_error(int rc);
+
 /* What a file is recognised by without reading it: the same stamp, the same content. */
 struct stamp {
 	uint64_t dev, ino, size, mtime_ns, ctime_ns;

@@ -67,7 +67,7 @@ static void take_options(const struct guest_files *files, const struct guest_vm 
 		fd = bytes_open(o->file);
 		take(f, kind[o->what], fd, o->file);
 		if (fd < 0 && !f->why[0])
-			snprintf(f->why, sizeof(f->why), "%s: %s", o->file, strerror(-fd));
+			snprintf(f->why, sizeof(f->why), "%s: %s", o->file, bytes_error(fd));
 	}
 }
 
@@ -109,7 +109,7 @@ static void take_folder(const struct guest_home *home, const char *vm, struct gu
 
 		snprintf(shown, sizeof(shown), "%s/%s", path, names[i]);
 		if (fd < 0 && fd != -ENOENT && !f->why[0])
-			snprintf(f->why, sizeof(f->why), "%.200s: %s", shown, strerror(-fd));
+			snprintf(f->why, sizeof(f->why), "%.200s: %s", shown, bytes_error(fd));
 		f->own_folder |= i == FOUND_KALLSYMS && fd >= 0 && f->fd[i] < 0;
 		take(f, (enum found_file)i, fd, shown);
 	}
@@ -256,7 +256,7 @@ static void take_kernel(const struct sysroot *root, pid_t pid, struct guest_foun
 		f->booted = fd >= 0;
 		take(f, FOUND_VMLINUX, fd, path);
 		if (fd < 0)
-			snprintf(f->why, sizeof(f->why), "%.180s: %s", path, strerror(-fd));
+			snprintf(f->why, sizeof(f->why), "%.180s: %s", path, bytes_error(fd));
 	}
 	bytes_free(&cmdline);
 }

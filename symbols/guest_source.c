@@ -127,7 +127,7 @@ static void read_kallsyms(const struct guest *g, const struct guest_found *f, st
 	*stext = 0;
 	if (rc) {
 		loaded_status(out, SYMBOLS_REFUSED, f->name[FOUND_KALLSYMS], g->mend, "%s",
-			      rc == -EBADMSG ? "broken gzip or xz data" : strerror(-rc));
+			      bytes_error(rc));
 		return;
 	}
 	read_optional(f->fd[FOUND_MODULES], BYTES_TEXT_MAX, &modules);

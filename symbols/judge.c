@@ -22,26 +22,26 @@ static bool halts(const char *name)
 	return false;
 }
 
-/* Would the kernel of this map have code of its own there, if anything has? */
-static bool is_own(const struct symmap *m, uint64_t addr)
+/* Would the kernel of this map have a symbol there, if it has code there at all? */
+static bool is_own(const struct judged *of, uint64_t addr)
 {
 	const struct symmap_part *part;
-	bool x86 = symmap_parts(m, &part) && part[0].lo >= X86_KERNEL && part[0].lo < X86_MODULES;
+	bool x86 = symmap_parts(of->map, &part) && part[0].lo >= X86_KERNEL &&
+		   part[0].lo < X86_MODULES;
 
-	return !x86 || (addr >= X86_KERNEL && addr < X86_MODULES);
+	return x86 ? addr >= X86_KERNEL && addr < X86_MODULES : of->complete;
 }
 
-void judge_add(struct judge *j, const struct symmap *m, bool linux_idle,
-	       const struct symbols_evidence *e)
+void judge_add(struct judge *j, const struct judged *of, const struct symbols_evidence *e)
 {
 	struct symbol s;
-	bool hit = symmap_lookup(m, e->addr, &s);
+	bool hit = symmap_lookup(of->map, e->addr, &s);
 
-	if (!is_own(m, e->addr))
+	if (!is_own(of, e->addr))
 		return;
 	j->samples++;
 	j->hits += hit;
-	if (e->kind == EVIDENCE_HLT && linux_idle) {
+	if (e->kind == EVIDENCE_HLT && of->linux_idle) {
 		j->halts++;
 		j->idle += hit && halts(s.name);
 	}

@@ -12,9 +12,13 @@ struct judge {
 	unsigned halts, idle; /* HLT exits; in a function that halts */
 };
 
-/* linux_idle: the map has Linux' idle loop, so that HLT elsewhere says something. */
-void judge_add(struct judge *j, const struct symmap *m, bool linux_idle,
-	       const struct symbols_evidence *e);
+/* What may be expected of a map. */
+struct judged {
+	const struct symmap *map;
+	bool linux_idle; /* it has Linux' idle loop, so that HLT elsewhere says something */
+	bool complete; /* it has the modules too */
+};
+void judge_add(struct judge *j, const struct judged *of, const struct symbols_evidence *e);
 /* Enough was seen to say no. Forgets samples now and then: a guest may boot anew at any time. */
 bool judge_contradicts(struct judge *j);
 /* The status that says so. */

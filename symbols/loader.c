@@ -489,13 +489,17 @@ static void reject(struct symsource *src)
 
 bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e, size_t n)
 {
+	const struct judged of = {.map = src->map,
+				  .linux_idle = src->names_idle,
+				  .complete = src->status.state == SYMBOLS_OK};
+
 	for (size_t i = 0; i < n; i++) {
 		if (!(e[i].addr >> 63))
 			continue;
 		if (e[i].kind != EVIDENCE_SAMPLE)
 			keep_exit(src, &e[i]);
 		if (src->map)
-			judge_add(&src->judge, src->map, src->names_idle, &e[i]);
+			judge_add(&src->judge, &of, &e[i]);
 	}
 	if (src->map && judge_contradicts(&src->judge)) {
 		reject(src);

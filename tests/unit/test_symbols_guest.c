@@ -99,10 +99,10 @@ static void no_links_no_fifos(void **state)
 	put(e, "kvmtop/guests/web01/modules", "");
 	assert_int_equal(symlink("../../../elsewhere", path_in(e, "kvmtop/guests/web01/kallsyms")),
 			 0);
-	check_state(load(e, &web01), SYMBOLS_NONE, "kallsyms: Too many levels of symbolic links");
+	check_state(load(e, &web01), SYMBOLS_NONE, "kallsyms: symbolic links are not");
 	assert_int_equal(unlink(path_in(e, "kvmtop/guests/web01/kallsyms")), 0);
 	assert_int_equal(mkfifo(path_in(e, "kvmtop/guests/web01/kallsyms"), 0600), 0);
-	check_state(load(e, &web01), SYMBOLS_NONE, "kallsyms: Invalid argument");
+	check_state(load(e, &web01), SYMBOLS_NONE, "kallsyms: no regular file");
 	/* The folder itself as a link. */
 	put(e, "other/kallsyms", "ffffffff81000000 T elsewhere\n");
 	assert_int_equal(symlink("../../other", path_in(e, "kvmtop/guests/db01")), 0);
