@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Files of others: what is opened at all, how much of it is read, and what unpacking may cost. */
+#include <errno.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "bytes.h"
+
+#define MANY (4u << 20)
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/kvmtop-bytes-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	char cmd[96];
+
+	(void)state;
+	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
+	return system(cmd);
+}
+
+static const char *in_dir(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static void put(const char *name, const void *data, size_t len)
+{
+	FILE *f = fopen(in_dir(name), "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	fclose(f);
+}
+
+static int read_path(const char *name, size_t limit, struct bytes *out)
+{
+	int fd = bytes_open(in_dir(name)), rc;
+
+	assert_true(fd >= 0);
+	rc = bytes_read(fd, limit, out);
+	close(fd);
+	return rc;
+}
+
+static void as_much_as_is_allowed(void **state)
+{
+	struct bytes b;
+
+	(void)state;
+	put("ten", "0123456789", 10);
+	assert_int_equal(read_path("ten", 10, &b), 0);
+	assert_int_equal(b.len, 10);
+	assert_memory_equal(b.data, "0123456789", 10);
+	bytes_free(&b);
+	assert_int_equal(read_path("ten", 9, &b), -EFBIG);
+	assert_null(b.data);
+	put("nothing", "", 0);
+	assert_int_equal(read_path("nothing", 10, &b), 0);
+	assert_int_equal(b.len, 0);
+	bytes_free(&b);
+}
+
+/* A few KiB that become megabytes: the limit is of what comes out. */
+static void what_unpacks_to_too_much(void **state)
+{
+	uint8_t *zeros = calloc(1, MANY), packed[1 << 16];
+	uLongf n = sizeof(packed);
+	size_t xz = 0;
+	struct bytes b;
+	z_stream z = {.next_in = zeros,
+		      .avail_in = MANY,
+		      .next_out = packed,
+		      .avail_out = sizeof(packed)};
+
+	(void)state;
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	n = z.total_out;
+	deflateEnd(&z);
+	assert_int_equal(bytes_unpack(packed, n, MANY, &b), 0);
+	assert_int_equal(b.len, MANY);
+	bytes_free(&b);
+	assert_int_equal(bytes_unpack(packed, n, MANY - 1, &b), -EFBIG);
+	assert_int_equal(bytes_unpack(packed, n - 9, MANY, &b), -EBADMSG); /* cut off */
+	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, zeros, MANY, packed,
+						 &xz, sizeof(packed)),
+			 LZMA_OK);
+	assert_int_equal(bytes_unpack(packed, xz, MANY, &b), 0);
+	assert_int_equal(b.len, MANY);
+	bytes_free(&b);
+	assert_int_equal(bytes_unpack(packed, xz, MANY - 1, &b), -EFBIG);
+	assert_int_equal(bytes_unpack(packed, xz - 9, MANY, &b), -EBADMSG);
+	assert_int_equal(bytes_unpack("plain text", 10, MANY, &b), -ENOENT);
+	free(zeros);
+}
+
+static int open_beneath(const char *path)
+{
+	int at = open(dir, O_PATH | O_DIRECTORY), fd = bytes_open_beneath(at, path);
+
+	close(at);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* Nothing but a regular file, and nothing on the way but folders. */
+static void what_is_not_opened(void **state)
+{
+	int at = open(dir, O_PATH | O_DIRECTORY), fd;
+
+	(void)state;
+	mkdir(in_dir("sub"), 0700);
+	put("sub/file", "x", 1);
+	assert_int_equal(symlink("sub/file", in_dir("link")), 0);
+	assert_int_equal(symlink("sub", in_dir("way")), 0);
+	assert_int_equal(symlink("/etc/passwd", in_dir("out")), 0);
+	assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+	assert_int_equal(open_beneath("sub/file"), 0);
+	assert_int_equal(open_beneath("link"), -ELOOP);
+	assert_int_equal(open_beneath("way/file"), -ELOOP);
+	assert_int_equal(open_beneath("../../etc/passwd"), -EXDEV);
+	assert_int_equal(open_beneath("/etc/passwd"), -EXDEV);
+	assert_int_equal(open_beneath("fifo"), -EINVAL);
+	assert_int_equal(open_beneath("sub"), -EINVAL);
+	assert_int_equal(open_beneath("none"), -ENOENT);
+	assert_int_equal(bytes_open("/dev/null"), -EINVAL);
+	/* Within a root a link is followed, but stays in it. */
+	fd = bytes_open_in_root(at, "/way/file");
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(bytes_open_in_root(at, "out"), -ENOENT);
+	close(at);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_much_as_is_allowed),
+		cmocka_unit_test(what_unpacks_to_too_much),
+		cmocka_unit_test(what_is_not_opened),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
