@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import native as n
@@ -164,6 +165,33 @@ def plugging(q, top):
     shows("plugged in again it is there, on its new thread")
 
 
+def migration(top):
+    """From one QEMU to another on the same host: one name, one UUID, two processes."""
+    same = ("-name", "moved,debug-threads=on", "-uuid", UUID[:-4] + "cafe", "-smp", "2")
+    here = Qemu(*same)
+    where = f"unix:{here.dir}/migration"
+    here.qmp("query-status")
+    there = Qemu(*same, "-incoming", where)
+    there.qmp("query-status")
+    both = (here, there)
+    if not top.until(lambda r: all(numbers(n.vm_of(r, q.pid)) == q.threads() for q in both), 10,
+                     "migration: both ends are there"):
+        return
+    here.qmp("migrate", uri=where)
+    end = time.monotonic() + 20
+    while (status := here.qmp("query-migrate").get("status")) != "completed" and time.monotonic() < end:
+        top.skip(1)
+    r = top.settle().skip(2).records[-1]
+    n.same((status, [n.vm_of(r, q.pid)["name"] for q in both],
+            len({n.vm_of(r, q.pid)["vm_id"] for q in both})), ("completed", ["moved"] * 2, 2),
+           "migration: afterwards too, each with an id of its own")
+    here.end()
+    if top.until(lambda r: not n.vm_of(r, here.pid), 10, "migration: the source ends"):
+        n.same(numbers(n.vm_of(top.records[-1], there.pid)), there.threads(),
+               "migration: the source ends, the target stays")
+    there.end()
+
+
 def lives(q, top, how, end):
     top.until(lambda r: n.vm_of(r, q.pid), 10, f"{how}: it is there")
     end(q)
@@ -198,6 +226,7 @@ def main():
         events(guests, top)
         plugging(guests["plug"], top)
         stopped(guests["sandbox"], top)
+        migration(top)
         lives(guests["plain"], top, "kill -9", lambda q: os.kill(q.pid, signal.SIGKILL))
         lives(guests["twin1"], top, "quit", lambda q: q.quit())
         lives(guests["daemon"], top, "a daemon's quit", lambda q: q.qmp("quit"))
