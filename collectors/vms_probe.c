@@ -156,8 +156,23 @@ static void probe_proc(const struct sysroot *root, struct probes *out)
 		probe_add(out, "/proc", SOURCE_OK, NULL, "works");
 }
 
+/* Where nothing can be opened, nothing is missing but that. */
+static bool out_of_descriptors(const struct sysroot *root)
+{
+	int fd = sysroot_openat(root, "proc", O_PATH);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EMFILE || fd == -ENFILE;
+}
+
 void vms_probe(const struct collector_env *env, struct probes *out)
 {
+	if (out_of_descriptors(env->root)) {
+		probe_add(out, "file descriptors", SOURCE_OFF, "ulimit -n 1024",
+			  "none is left: nothing can be looked at");
+		return;
+	}
 	probe_kvm(env->root, out);
 	probe_debugfs(env->root, out);
 	probe_proc(env->root, out);
