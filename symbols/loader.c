@@ -259,6 +259,14 @@ int symbols_new(const struct sysroot *root, const struct guest_files *files, str
 	return 0;
 }
 
+static void destroy_source(struct symsource *src)
+{
+	symmap_unref(src->map);
+	symmap_unref(src->rejected);
+	free_vm(&src->vm);
+	free(src);
+}
+
 static void free_source(struct symsource *src)
 {
 	struct symbols *s = src->owner;
@@ -269,10 +277,7 @@ static void free_source(struct symsource *src)
 		s->sources = src->next;
 	if (src->next)
 		src->next->prev = src->prev;
-	symmap_unref(src->map);
-	symmap_unref(src->rejected);
-	free_vm(&src->vm);
-	free(src);
+	destroy_source(src);
 }
 
 /* True when the helper has ended; false: it is stuck, and frees what is shared itself. */
@@ -305,8 +310,10 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
-	while (s->sources)
-		free_source(s->sources);
+	for (struct symsource *src = s->sources, *next; src; src = next) {
+		next = src->next;
+		destroy_source(src);
+	}
 	if (end_helper(s))
 		free_shared(s->shared);
 	free(s);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "engine_symbols.h"
-#include "made_elf.c"
+#include "made_elf.c" /* NOLINT(bugprone-suspicious-include) */
 #include "model_fixture.h"
 #include "symbols.h"
 #include "sysroot.h"

@@ -19,7 +19,7 @@
 #include "bytes.h"
 #include "elf_symbols.h"
 #include "load.h"
-#include "made_elf.c"
+#include "made_elf.c" /* NOLINT(bugprone-suspicious-include) */
 #include "maps.h"
 #include "sysroot.h"
 

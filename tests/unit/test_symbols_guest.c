@@ -21,7 +21,7 @@
 #include "guest_capture.h"
 #include "guest_dir.h"
 #include "guest_env.h"
-#include "made_elf.c"
+#include "made_elf.c" /* NOLINT(bugprone-suspicious-include) */
 #include "slide.h"
 #include "sysroot.h"
 
@@ -233,8 +233,10 @@ static void put_vmlinux(const struct env *e, const char *name)
 			     .build_id = kernel_id};
 
 	code[0x100 + 8] = 0xf4;
-	memcpy(code + 0x200 + 4, "\x0f\xa2", 2);
-	memcpy(code + 0x300 + 6, "\x0f\x30", 2);
+	code[0x200 + 4] = 0x0f;
+	code[0x200 + 5] = 0xa2;
+	code[0x300 + 6] = 0x0f;
+	code[0x300 + 7] = 0x30;
 	close(made_elf(&f, path_in(e, name)));
 }
 
@@ -366,7 +368,7 @@ static void no_vmlinux(void **state)
 	put(e, "text", "no kernel at all\n");
 	give(e, GUEST_VMLINUX, "web01", path_in(e, "text"));
 	check_state(load(e, &web01), SYMBOLS_REFUSED, "no ELF file");
-	memcpy(image + 0x202, "HdrS", 4);
+	strcpy(image + 0x202, "HdrS");
 	f = fopen(path_in(e, "text"), "w");
 	fwrite(image, sizeof(image), 1, f);
 	fclose(f);
