@@ -143,13 +143,14 @@ static int xioctl(int fd, unsigned long what, void *arg, const char *name)
 
 static void set_cpuid(int kvm, int vcpu)
 {
-	struct {
-		struct kvm_cpuid2 head;
-		struct kvm_cpuid_entry2 entry[256];
-	} c = {.head.nent = 256};
+	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + 256 * sizeof(c->entries[0]));
 
-	xioctl(kvm, KVM_GET_SUPPORTED_CPUID, &c, "KVM_GET_SUPPORTED_CPUID");
-	xioctl(vcpu, KVM_SET_CPUID2, &c, "KVM_SET_CPUID2");
+	if (!c)
+		die("calloc");
+	c->nent = 256;
+	xioctl(kvm, KVM_GET_SUPPORTED_CPUID, c, "KVM_GET_SUPPORTED_CPUID");
+	xioctl(vcpu, KVM_SET_CPUID2, c, "KVM_SET_CPUID2");
+	free(c);
 }
 
 static void set_registers(int vcpu)
@@ -183,16 +184,18 @@ static void set_registers(int vcpu)
 /* STAR: kernel code at 0x10, user code at 0x30 (0x23 + 16 would be 32-bit's); LSTAR; SFMASK. */
 static void set_msrs(int vcpu, uint64_t back)
 {
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry[3];
-	} m = {.head.nmsrs = 3,
-	       .entry = {{.index = 0xc0000081, .data = 0x0023001000000000ull},
-			 {.index = 0xc0000082, .data = back},
-			 {.index = 0xc0000084, .data = 0}}};
+	const struct kvm_msr_entry e[] = {{.index = 0xc0000081, .data = 0x0023001000000000ull},
+					  {.index = 0xc0000082, .data = back},
+					  {.index = 0xc0000084, .data = 0}};
+	struct kvm_msrs *m = calloc(1, sizeof(*m) + sizeof(e));
 
-	if (xioctl(vcpu, KVM_SET_MSRS, &m, "KVM_SET_MSRS") != 3)
+	if (!m)
+		die("calloc");
+	m->nmsrs = 3;
+	memcpy(m->entries, e, sizeof(e));
+	if (xioctl(vcpu, KVM_SET_MSRS, m, "KVM_SET_MSRS") != 3)
 		die("KVM_SET_MSRS");
+	free(m);
 }
 
 struct vm {
