@@ -200,6 +200,7 @@ static void tell(struct sampling *st)
 {
 	struct sampling_state s = {
 		.open = st->open,
+		.guest = st->guest,
 		.event = st->open ? sampling_event_name(st->hw, st->host, st->guest) : "",
 		.hz = st->open ? st->hz : 0,
 		.wanted_hz = st->env.config->sample_hz,

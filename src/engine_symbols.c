@@ -14,10 +14,9 @@
 #define BATCH 128
 #define PAGE_BITS 12
 #define TOP_BIT (1ull << 63)
-#define CHECKED                                                                                    \
-	64 /* addresses of a guest's kernel that are held against its symbols, an interval */
-
-#define LEFT 16 /* exits of a guest's kernel that are, too */
+/* Addresses of a guest's kernel that are held against its symbols, an interval. */
+#define CHECKED 64
+#define LEFT 16 /* exits of it that are, too */
 
 /* What is known of one VM's code. */
 struct vm_symbols {
@@ -292,8 +291,12 @@ static void check_vm(struct vm_symbols *v, int64_t now)
 	if (v->process && v->user_misses)
 		symsource_refresh(v->process, now);
 	if (v->guest) {
-		symsource_evidence(v->guest, v->left, v->nleft);
-		symsource_evidence(v->guest, v->seen, v->nseen < CHECKED ? v->nseen : CHECKED);
+		bool changed = symsource_evidence(v->guest, v->left, v->nleft);
+
+		changed |= symsource_evidence(v->guest, v->seen,
+					      v->nseen < CHECKED ? v->nseen : CHECKED);
+		if (changed)
+			v->halves = in_upper_half(symsource_map(v->guest));
 		if (v->misses)
 			symsource_refresh(v->guest, now);
 	}

@@ -65,6 +65,8 @@ struct model_sampling {
 	struct sym_set all, rest; /* of all VMs together; of what is no VM */
 	uint64_t idle; /* samples of idle CPUs in the interval */
 	uint64_t lost, throttled;
+	bool guest_seen; /* a sample was in guest mode, ever */
+	double guest_unseen_ns; /* guest time of which no sample was in guest mode */
 	const struct symbol_namer *namer;
 };
 

@@ -306,6 +306,26 @@ static void put_vm_rows(struct commit *c, const struct inv_vm *vm, uint32_t at)
 	}
 }
 
+#define GUEST_UNSEEN_NS 5e9
+
+/* So much guest time and not one sample of it: this KVM, or this event, gives none. */
+static bool no_guest_samples(struct commit *c)
+{
+	struct model_sampling *x = &c->m->sampling;
+	const struct sym_set *s = &x->all;
+
+	if (s->now[DOMAIN_GUEST_KERNEL] || s->now[DOMAIN_GUEST_USER])
+		x->guest_seen = true;
+	for (size_t i = 0; !x->guest_seen && x->state.open && x->state.guest && i < c->s->nvcpus;
+	     i++) {
+		struct value guest = c->s->vcpus[i].use.guest;
+
+		if (value_has(guest))
+			x->guest_unseen_ns += guest.v / 100 * (double)c->s->dt;
+	}
+	return !x->guest_seen && x->guest_unseen_ns > GUEST_UNSEEN_NS;
+}
+
 static void put_sampling(struct commit *c)
 {
 	const struct model_sampling *x = &c->m->sampling;
@@ -317,6 +337,7 @@ static void put_sampling(struct commit *c)
 	out->why = snapshot_str(c->s, x->why);
 	out->hz = x->state.hz;
 	out->wanted_hz = x->state.wanted_hz;
+	out->no_guest = no_guest_samples(c);
 	out->lost = x->lost;
 	out->throttled = x->throttled;
 	out->idle = x->state.open ? share(x->idle, busy + x->idle) : value_na(WHY_NOT_OPEN);

@@ -107,6 +107,7 @@ struct ip_sample {
 /* What a collector of samples does just now. */
 struct sampling_state {
 	bool open;
+	bool guest; /* the guests' side is asked for */
 	const char *event; /* what really runs: "cpu-clock", "cycles", "cycles:G"; "" none */
 	unsigned hz, wanted_hz; /* a CPU and second; hz < wanted_hz: lowered */
 	const char *why; /* why lowered or another event than asked for, "" */

@@ -132,6 +132,7 @@ struct snap_sampling {
 	const char *why; /* why fewer than wanted, "" */
 	uint64_t lost, throttled; /* of the interval: samples; times the kernel held it back */
 	struct value idle; /* samples of idle CPUs, % of all */
+	bool no_guest; /* guests run, and no sample was ever in guest mode */
 };
 
 struct snap_vcpu {

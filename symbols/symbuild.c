@@ -279,13 +279,18 @@ static int sort_items(struct symbuild *b)
 
 /* --- aliases --- */
 
-/* How little a name is meant to be read: leading underscores, or a second name for early code. */
+/*
+ * How little a name is meant to be read: leading underscores, or a second name for early code or
+ * for a system call of 32-bit programs, which 64-bit ones make too.
+ */
 static unsigned internal(const char *name, size_t len)
 {
+	static const char *const second[] = {"__pi_", "__ia32_"};
 	unsigned n = 0;
 
-	if (len > 5 && memcmp(name, "__pi_", 5) == 0)
-		return MAX_NAME;
+	for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++)
+		if (len > strlen(second[i]) && !memcmp(name, second[i], strlen(second[i])))
+			return MAX_NAME;
 	while (n < len && name[n] == '_')
 		n++;
 	return n;

@@ -283,6 +283,10 @@ static bool reason_text(const struct pane_ctx *c, char *out, size_t size)
 	    (!x || !x->reason[0] || (x->key.domain == DOMAIN_GUEST_KERNEL && !x->other)))
 		snprintf(raw, sizeof(raw), "guest symbols: %s%s%s", c->vm->sym_why,
 			 c->vm->sym_mend[0] ? ": " : "", c->vm->sym_mend);
+	if (!raw[0] && c->snap->sampling.no_guest)
+		snprintf(raw, sizeof(raw),
+			 "no sample is ever in guest mode here: guests' time is in the host's "
+			 "samples");
 	text_escape(out, size, raw);
 	return raw[0] != '\0';
 }

@@ -45,9 +45,9 @@ def away_for(intervals, name):
 
     def counts(r):
         vm = n.vm_of(r, g.pid)
-        return vm is not None and vm["exits_per_s"] is not None and vm["exits_per_s"] > 300
+        return vm is not None and (vm["exits_per_s"] or 0) > 300 and (vm["samples"] or 0) > 0
 
-    n.ok(top.until(counts, 10, f"{name}: before"), f"{name}: exits are counted before")
+    n.ok(top.until(counts, 10, f"{name}: before"), f"{name}: exits and samples are counted before")
     try:
         switch(False)
         top.skip(intervals)

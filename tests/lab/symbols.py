@@ -165,6 +165,31 @@ def of_another_kernel():
     g.end()
 
 
+def throttled():
+    """A kernel that allows one sample a clock tick: it throttles, the rate is lowered, and both are said."""
+    path = "/proc/sys/kernel/perf_event_max_sample_rate"
+    with open(path, encoding="ascii") as f:
+        most = f.read()
+    g = Hot()
+    top = n.Kvmtop("--max-overhead", "0", delay=0.5)
+    top.until(lambda r: any(vm["samples"] for vm in n.vms_of(r, g.pid)), 30, "the VM is sampled")
+    try:
+        with open(path, "w", encoding="ascii") as f:
+            f.write("100\n")
+        r = top.until(lambda r: r["host"]["sampling_hz"] and r["host"]["sampling_hz"] < 300, 20, "the rate is lowered")
+        why = [x for x in (r or {"sources": []})["sources"] if x["name"] == "guest_sampling"]
+        n.ok(why and "throttled" in why[0]["why"] and "instead of 997" in why[0]["why"] and why[0]["state"] == "partial",
+             "by itself, and it is said why", why)
+        r = top.skip(3).records[-1]
+        n.ok(any(vm["samples"] for vm in n.vms_of(r, g.pid)), "samples go on", r["host"]["samples"])
+    finally:
+        with open(path, "w", encoding="ascii") as f:
+            f.write(most)
+    top.end()
+    keep("throttled", top.records)
+    g.end()
+
+
 # --- beside perf -------------------------------------------------------------------------------
 def perf_split(data, tid):
     """(host samples, guest samples) of a thread, by the record's cpumode (4, 5: guest)."""
@@ -289,7 +314,7 @@ def qemu_guests():
 
 
 def main():
-    parts = {f.__name__: f for f in (known_shares, without_symbols, of_another_kernel, split_beside_perf, qemu_guests)}
+    parts = {f.__name__: f for f in (known_shares, without_symbols, of_another_kernel, throttled, split_beside_perf, qemu_guests)}
     for name in sys.argv[1:] or parts:
         start = time.monotonic()
         parts[name]()

@@ -144,8 +144,12 @@ static const struct symbol_namer namer = {
 
 static void open_sampling(struct fixture *f)
 {
-	struct sampling_state s = {
-		.open = true, .event = "cpu-clock", .hz = 997, .wanted_hz = 997, .why = ""};
+	struct sampling_state s = {.open = true,
+				   .guest = true,
+				   .event = "cpu-clock",
+				   .hz = 997,
+				   .wanted_hz = 997,
+				   .why = ""};
 
 	model_set_namer(f->m, &namer);
 	f->sink->sampling(f->sink->ctx, &s);
@@ -347,6 +351,50 @@ static void nothing_sampled_is_not_nothing(void **state)
 	fixture_free(&f);
 }
 
+static void run_in_guest(struct fixture *f, int64_t t)
+{
+	struct thread_reading r = {
+		.thread = inventory_thread(f->inv, 101),
+		.time = t,
+		.has_sched = true,
+		.has_gtime = true,
+		.state = 'R',
+		.run_ns = (uint64_t)t,
+		.nr_sched = 1,
+		.utime = (uint64_t)(t / (10 * MS)),
+		.gtime = (uint64_t)(t / (10 * MS)),
+	};
+
+	f->sink->thread(f->sink->ctx, &r);
+}
+
+/* Guests run for seconds and not one sample is of guest mode: that is this KVM's. */
+static void guest_mode_that_is_never_sampled_is_said(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+	bool said = false;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	open_sampling(&f);
+	for (int t = 1; t <= 12; t++) {
+		run_in_guest(&f, t * SEC);
+		hits(&f, 101,
+		     (struct symbol_key){.domain = DOMAIN_HOST_KERNEL, .value = 1, .table = 1}, 9);
+		s = commit(&f, t * SEC);
+		assert_true(t > 4 || !s->sampling.no_guest);
+		said = s->sampling.no_guest;
+		snapshot_unref(s);
+	}
+	assert_true(said);
+	hits(&f, 101, key(1), 1);
+	s = commit(&f, 13 * SEC);
+	assert_false(s->sampling.no_guest);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 /* A thread that runs several vCPUs does not say for which. */
 static void a_shared_thread_is_of_the_vm_only(void **state)
 {
@@ -480,6 +528,7 @@ int main(void)
 		cmocka_unit_test(rows_are_made_for_what_is_looked_at),
 		cmocka_unit_test(a_hot_symbol_is_why),
 		cmocka_unit_test(nothing_sampled_is_not_nothing),
+		cmocka_unit_test(guest_mode_that_is_never_sampled_is_said),
 		cmocka_unit_test(a_shared_thread_is_of_the_vm_only),
 		cmocka_unit_test(exits_are_told_by_guest_code),
 		cmocka_unit_test(guest_code_is_bounded),
