@@ -264,13 +264,16 @@ static bool exit_kind(uint32_t isa, uint64_t reason, enum evidence_kind *kind)
 	return false;
 }
 
-/* One of a batch is enough: there are many batches, and this is where events go by at full rate. */
+/*
+ * One of a batch is enough, and only its first few are looked at: there are many batches, and this
+ * is where events go by at full rate.
+ */
 void engine_symbols_exits(void *ctx, const struct sample *s, size_t n)
 {
 	struct engine_symbols *e = ctx;
 	enum evidence_kind kind;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && i < LEFT; i++) {
 		const struct inv_thread *t;
 		struct vm_symbols *v;
 

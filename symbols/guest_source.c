@@ -71,9 +71,10 @@ void guest_symbols_command(const struct guest_vm *vm, char *out, size_t size)
 	const char *name = vm->name && *vm->name ? vm->name : vm->uuid ? vm->uuid : "NAME";
 	char word[120];
 
+	/* "pid:4711" is no name, nor one of a host. */
 	quote(name, word, sizeof(word));
 	snprintf(out, size, "kvmtop guest-symbols %s -- ssh root@%s", word,
-		 is_safe(name) ? name : "GUEST");
+		 is_safe(name) && !strpbrk(name, ":@+") ? name : "GUEST");
 }
 
 /* --- is it of this boot? --- */

@@ -39,6 +39,9 @@ static void nothing_known(void **state)
 	assert_string_equal(l.status.mend,
 			    "kvmtop guest-symbols 'it'\\''s; rm -r /' -- ssh root@GUEST");
 	check_state(l, SYMBOLS_NONE, "");
+	l = load(*state, &(struct guest_vm){.name = "pid:4711"});
+	assert_string_equal(l.status.mend, "kvmtop guest-symbols pid:4711 -- ssh root@GUEST");
+	check_state(l, SYMBOLS_NONE, "");
 }
 
 static void own_folder(void **state)
