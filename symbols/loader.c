@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -324,10 +325,17 @@ int symbols_fd(const struct symbols *s)
 	return s->shared->event_fd;
 }
 
+/* Signals are for those who wait for them. */
 static bool start_helper(struct symbols *s)
 {
-	if (!s->started)
-		s->started = pthread_create(&s->thread, NULL, helper, s->shared) == 0;
+	sigset_t all, was;
+
+	if (s->started)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	s->started = pthread_create(&s->thread, NULL, helper, s->shared) == 0;
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	return s->started;
 }
 
