@@ -17,7 +17,7 @@ LAYERS = {
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
-             "src/version src/out", ""),
+             "src/version src/out src/tsc", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/symset src/use src/findings src/when "
               "src/format src/format_* src/batch_table src/store src/store_*",
@@ -31,7 +31,7 @@ LAYERS = {
     "tinyvm": ("src/tinyvm src/tinyvm_*", "base"),
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
             "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
-            "src/screen src/replay src/recorder", "*"),
+            "src/screen src/replay src/recorder src/merge src/merge_*", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.

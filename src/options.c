@@ -44,6 +44,10 @@ enum {
 	OPT_GUEST_VMLINUX,
 	OPT_GUEST_MOUNT,
 	OPT_AT,
+	OPT_OFFSET,
+	OPT_SCALING,
+	OPT_MAP,
+	OPT_TSC,
 	OPT_COMPLETION,
 	OPT_DUMP,
 };
@@ -524,12 +528,22 @@ const struct option_row option_rows[] = {
 	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db)", "@path", FOR_RECORD, false, parse_output},
 	{OPT_AT, "at", "TIME", "replay from this time, or from one to another: 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, 03:00-03:10",
 	 NULL, FOR_REPLAY, false, parse_at},
+	{'H', "host-trace", "FILE", "the host's trace, - for standard input", "@path", FOR_MERGE, false, options_host_trace},
+	{'G', "guest-trace", "[NAME=]FILE", "a guest's trace; may be repeated; the next four options behind it are for this guest, before the first for all",
+	 "@path", FOR_MERGE, false, options_guest_trace},
+	{OPT_OFFSET, "offset", "[vcpuN:]VALUE", "the guest's TSC offset, or that of one vCPU (from kvm_write_tsc_offset in the host's trace)", NULL,
+	 FOR_MERGE, false, options_offset},
+	{OPT_SCALING, "scaling", "[vcpuN:]RATIO:BITS", "the guest's TSC runs at RATIO / 2^BITS of the host's (1)", NULL, FOR_MERGE, false,
+	 options_scaling},
+	{OPT_TSC, "tsc", "FILE", "offsets from a trace of kvm_write_tsc_offset, or from lines '[VM] vcpuN OFFSET [RATIO BITS]'", "@path", FOR_MERGE,
+	 false, options_tsc},
+	{OPT_MAP, "map", "CPU=VCPU", "the guest's CPU is the vCPU of this id in KVM (the same number)", NULL, FOR_MERGE, false, options_map},
 	{OPT_COMPLETION, "completion", "SHELL", "print the completion script for bash, zsh or fish", "bash zsh fish",
-	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_completion},
+	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, false, parse_completion},
 	{OPT_DUMP, "dump-tables", "NAME", "print a table: options, commands, fields, tables, collectors, keys", NULL,
-	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, true, parse_dump},
-	{'V', "version", NULL, "print the version", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_version},
-	{'h', "help", NULL, "print this help", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS, false, parse_help},
+	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, true, parse_dump},
+	{'V', "version", NULL, "print the version", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, false, parse_version},
+	{'h', "help", NULL, "print this help", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, false, parse_help},
 };
 /* clang-format on */
 const size_t option_nrows = sizeof(option_rows) / sizeof(option_rows[0]);
@@ -740,6 +754,8 @@ void options_free(struct options *o)
 	}
 	free((void *)o->guest_files.option);
 	o->guest_files = (struct guest_files){0};
+	free(o->merge.word);
+	o->merge = (struct merge_words){0};
 	o->filter = NULL;
 	o->when = NULL;
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "store.h"
+#include "options_merge.h"
 #include "symbols.h"
 
 struct batch_table;
@@ -27,6 +28,7 @@ enum command_bit {
 	FOR_GUEST_SYMBOLS = 16,
 	FOR_RECORD = 32,
 	FOR_REPLAY = 64, /* as the live screen, with --batch as batch */
+	FOR_MERGE = 128,
 };
 
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
@@ -70,6 +72,7 @@ struct options {
 	const char *output; /* record: the file; NULL: the default one */
 	struct store_keep keep; /* record */
 	const char *at; /* replay: --at, NULL: all of it */
+	struct merge_words merge; /* what merge is told, in its order */
 	char **words; /* behind the command's word, where it takes some; n of them */
 	int nwords;
 };

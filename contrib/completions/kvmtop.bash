@@ -86,11 +86,32 @@ _kvmtop()
 	--at)
 		words=''
 		;;
+	--host-trace|-H)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--guest-trace|-G)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--offset)
+		words=''
+		;;
+	--scaling)
+		words=''
+		;;
+	--tsc)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
+	--map)
+		words=''
+		;;
 	--completion)
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay demo doctor guest-symbols --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --at --completion --version --help ' ;;
+		words='record replay demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --at --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

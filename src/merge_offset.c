@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which offset a guest's CPU had when (merge.h): what the user gave, the writes that the host's
+ * trace has, and where several VMs wrote, the one that puts the guest's lines into the host's
+ * trace.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge.h"
+#include "text.h"
+
+unsigned merge_vcpu_of(const struct merge_input *guest, unsigned cpu)
+{
+	/* The last word counts. */
+	for (size_t i = guest->nmaps; i-- > 0;)
+		if (guest->map[i].cpu == cpu)
+			return guest->map[i].vcpu;
+	return cpu;
+}
+
+/* What the user gave for this vCPU, NULL: nothing. The last word counts, and one vCPU's before
+ * all's. */
+static const struct merge_given *given_for(const struct merge_input *g, unsigned vcpu, bool scale)
+{
+	const struct merge_given *all = NULL;
+
+	for (size_t i = g->ngiven; i-- > 0;) {
+		const struct merge_given *one = &g->given[i];
+
+		if (one->is_scale != scale)
+			continue;
+		if (one->vcpu == (int)vcpu)
+			return one;
+		if (one->vcpu == MERGE_ALL_VCPUS && !all)
+			all = one;
+	}
+	return all;
+}
+
+static bool has_value(const struct tsc_chain *c, uint64_t offset)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->epoch[i].next == offset || (c->epoch[i].prev == offset && offset))
+			return true;
+	return false;
+}
+
+/* --- spans --- */
+
+static void span_add(struct merge_cpu *c, uint64_t from, uint64_t to, uint64_t offset, bool back,
+		     bool uncertain)
+{
+	c->span[c->nspans++] = (struct merge_span){from, to, offset, back, uncertain};
+}
+
+/* chain NULL: one offset for all time. */
+static int make_spans(struct merge *m, struct merge_cpu *c, const struct tsc_chain *chain,
+		      uint64_t offset)
+{
+	size_t n = chain ? chain->n : 0;
+
+	c->span = calloc(2 * n + 1, sizeof(*c->span));
+	if (!c->span)
+		return -ENOMEM;
+	if (!n) {
+		span_add(c, 0, UINT64_MAX, offset, false, false);
+		return 0;
+	}
+	/* A new vCPU's offset is 0: what the guest shows before is nothing, or within this trace.
+	 */
+	span_add(c, chain->epoch[0].prev ? 0 : m->host.first, chain->epoch[0].at,
+		 chain->epoch[0].prev, false, false);
+	for (size_t i = 0; i < n; i++) {
+		const struct tsc_epoch *e = &chain->epoch[i];
+		uint64_t to = i + 1 < n ? e[1].at : UINT64_MAX;
+		bool unknown = i + 1 < n && e[1].gap;
+
+		span_add(c, e->at, to, e->next, (int64_t)(e->next - e->prev) < 0, unknown);
+		if (unknown)
+			span_add(c, e->at, to, e[1].prev, (int64_t)(e[1].prev - e->next) < 0, true);
+	}
+	return 0;
+}
+
+static bool fits(const struct merge_cpu *c, const struct merge_span *s, uint64_t stamp)
+{
+	uint64_t host = tsc_to_host(stamp, &c->scale, s->offset);
+
+	return host >= s->from && host < s->to;
+}
+
+size_t merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *first)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < c->nspans; i++)
+		if (fits(c, &c->span[i], stamp) && !n++)
+			*first = i;
+	return n;
+}
+
+/*
+ * A trace is read at its end: of several spans that the first stamp fits it is the last, but each
+ * step back in the trace is one that is still to come.
+ */
+static void find_start(const struct merge *m, struct merge_cpu *c)
+{
+	uint64_t backs = 0;
+	size_t found = 0;
+
+	for (size_t i = c->nspans; i-- > 0;) {
+		const struct merge_span *s = &c->span[i];
+		bool within = tsc_to_host(c->first, &c->scale, s->offset) <= m->host.last;
+
+		if (fits(c, s, c->first) && within && backs >= c->backs && !found++)
+			c->start = i;
+		backs += s->back;
+	}
+	c->doubtful = found > 1;
+}
+
+/* --- whose chain --- */
+
+/* Do the CPU's lines come to lie in the host's trace with this chain? */
+static bool overlaps(struct merge *m, const struct merge_cpu *c, const struct tsc_chain *chain)
+{
+	for (size_t i = 0; i <= chain->n; i++) {
+		const struct tsc_epoch *e = &chain->epoch[i ? i - 1 : 0];
+		uint64_t offset = i ? e->next : e->prev;
+		uint64_t from = i ? e->at : m->host.first;
+		uint64_t to = i == 0 ? e->at : i < chain->n ? e[1].at : m->host.last;
+		uint64_t a = tsc_to_host(c->first, &c->scale, offset);
+		uint64_t b = tsc_to_host(c->last, &c->scale, offset);
+
+		if (a <= b && a <= to && b >= from && b >= m->host.first)
+			return true;
+	}
+	return false;
+}
+
+static int too_many(struct merge *m, const struct merge_input *g, unsigned vcpu)
+{
+	char name[100];
+	size_t n;
+
+	text_escape(name, sizeof(name), g->name);
+	snprintf(m->why, sizeof(m->why),
+		 "%s: several VMs wrote the TSC offset of a vCPU %u: say which with --offset "
+		 "vcpu%u:VALUE behind its -G:",
+		 name, vcpu, vcpu);
+	for (size_t i = 0; i < m->epochs.n; i++) {
+		const struct tsc_chain *c = &m->epochs.chain[i];
+		const struct tsc_epoch *last = &c->epoch[c->n - 1];
+
+		n = strlen(m->why);
+		if (c->vcpu == vcpu)
+			snprintf(m->why + n, sizeof(m->why) - n, " %" PRIu64 " (thread %d)",
+				 last->next, last->tid);
+	}
+	return -EINVAL;
+}
+
+/* The chain of this guest CPU: *out is NULL where there is none. */
+static int choose(struct merge *m, const struct merge_input *g, const struct merge_cpu *c,
+		  unsigned vcpu, const struct merge_given *given, const struct tsc_chain **out)
+{
+	const struct tsc_chain *only = NULL, *fitting = NULL;
+	size_t n = 0, nfit = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < m->epochs.n; i++) {
+		const struct tsc_chain *chain = &m->epochs.chain[i];
+
+		if (chain->vcpu != vcpu || (given && !has_value(chain, given->offset)))
+			continue;
+		n++;
+		only = chain;
+		if (overlaps(m, c, chain)) {
+			nfit++;
+			fitting = chain;
+		}
+	}
+	if (nfit == 1)
+		*out = fitting;
+	else if (n == 1 && m->nguests == 1)
+		*out = only;
+	else if (n && !given)
+		return too_many(m, g, vcpu);
+	return 0;
+}
+
+static int resolve_cpu(struct merge *m, struct merge_input *g, unsigned cpu, bool *known)
+{
+	struct merge_cpu *c = &g->cpu[cpu];
+	unsigned vcpu = merge_vcpu_of(g, cpu);
+	const struct merge_given *given = given_for(g, vcpu, false);
+	const struct merge_given *scale = given_for(g, vcpu, true);
+	const struct tsc_chain *chain;
+	int rc;
+
+	if (scale)
+		c->scale = scale->scale;
+	rc = choose(m, g, c, vcpu, given, &chain);
+	c->chain = chain;
+	*known = chain || given;
+	if (!rc && *known)
+		rc = make_spans(m, c, chain, given ? given->offset : 0);
+	if (!rc && *known)
+		find_start(m, c);
+	return rc;
+}
+
+/* KVM gives all vCPUs of a VM one offset unless their guest or VMM writes others. */
+static int borrow(struct merge *m, struct merge_cpu *c, const struct merge_cpu *from)
+{
+	c->span = calloc(from->nspans, sizeof(*c->span));
+	if (!c->span)
+		return -ENOMEM;
+	memcpy(c->span, from->span, from->nspans * sizeof(*c->span));
+	c->nspans = from->nspans;
+	c->scale = from->scale;
+	c->borrowed = true;
+	find_start(m, c);
+	return 0;
+}
+
+static int resolve_guest(struct merge *m, struct merge_input *g)
+{
+	const struct merge_cpu *first = NULL;
+	char name[100];
+	int rc = 0;
+
+	for (unsigned i = 0; i < g->ncpus && !rc; i++) {
+		bool known = false;
+
+		if (g->cpu[i].seen)
+			rc = resolve_cpu(m, g, i, &known);
+		if (known && !first)
+			first = &g->cpu[i];
+	}
+	for (unsigned i = 0; i < g->ncpus && !rc && first; i++)
+		if (g->cpu[i].seen && !g->cpu[i].nspans)
+			rc = borrow(m, &g->cpu[i], first);
+	if (rc || first || !g->events)
+		return rc;
+	text_escape(name, sizeof(name), g->name);
+	snprintf(m->why, sizeof(m->why),
+		 "%s: its TSC offset is not known: give --offset VALUE (the host's "
+		 "/sys/kernel/debug/kvm/*/vcpu0/tsc-offset), or --tsc with a trace of "
+		 "kvm_write_tsc_offset since the VM's start",
+		 name);
+	return -EINVAL;
+}
+
+static bool share_chain(const struct merge_input *a, const struct merge_input *b)
+{
+	for (size_t i = 0; i < a->ncpus; i++)
+		for (size_t k = 0; k < b->ncpus; k++)
+			if (a->cpu[i].chain && a->cpu[i].chain == b->cpu[k].chain)
+				return true;
+	return false;
+}
+
+/* Two guests cannot be one vCPU. */
+static int check_shares(struct merge *m)
+{
+	char one[100], other[100];
+
+	for (size_t i = 0; i < m->nguests; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (!share_chain(&m->guest[i], &m->guest[k]))
+				continue;
+			text_escape(one, sizeof(one), m->guest[k].name);
+			text_escape(other, sizeof(other), m->guest[i].name);
+			snprintf(m->why, sizeof(m->why),
+				 "%s and %s: the host's trace has the offsets of one of them only, "
+				 "and not whose they are: give --offset behind each -G",
+				 one, other);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int merge_resolve(struct merge *m)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < m->nguests && !rc; i++)
+		rc = resolve_guest(m, &m->guest[i]);
+	if (!rc)
+		rc = check_shares(m);
+	if (rc == -ENOMEM)
+		snprintf(m->why, sizeof(m->why), "%s", strerror(ENOMEM));
+	return rc;
+}

@@ -1,0 +1,284 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# limit: 120
+"""kvmtop merge: texts whose order is known, and a real guest's readings of its TSC in a real host's trace."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+TMP = os.environ.get("TEST_TMP", "/tmp")
+TSC_RUN = os.path.join(n.BUILD, "guests/tsc-run")
+WRAP = 1 << 64
+
+
+def path(name):
+    return os.path.join(TMP, name)
+
+
+def write(name, text):
+    with open(path(name), "wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    return path(name)
+
+
+def line(ts, event, cpu=0, task="CPU 0/KVM", pid=77):
+    return f"{task:>16}-{pid:<7} [{cpu:03d}] d..1. {ts}: {event}\n"
+
+
+def epoch(ts, vcpu, prev, new, pid=77):
+    return line(ts, f"kvm_write_tsc_offset: vcpu={vcpu} prev={prev % WRAP} next={new % WRAP}", pid=pid)
+
+
+def merge(*args, stdin=None):
+    return subprocess.run([n.KVMTOP, "merge", *args], capture_output=True, input=stdin, check=False)
+
+
+def shown(r):
+    """[(prefix, time stamp, event)] of the lines that are events."""
+    rows = []
+    for text in r.stdout.decode(errors="replace").splitlines():
+        m = re.match(r"(\S+) +.*\[\d+\] +(?:\S+ +|\S{4})?(\d+): (.*)", text)
+        if m and text[0] != "#":
+            rows.append((m[1], int(m[2]), m[3]))
+    return rows
+
+
+def notes(r):
+    return [x for x in r.stdout.decode().splitlines() if x.startswith("# ") and "]: " in x]
+
+
+def order(r):
+    return " ".join(x[2].split(":")[0] for x in shown(r))
+
+
+def one_offset():
+    """The recipe's own form: no blanks before the time stamp. 49836825726903 + 713253499428."""
+    host = write("host", "".join(f"qemu-kvm-2687 [003] d...{ts}: {what}: [detail]\n" for ts, what in (
+        (50550079203669, "kvm_exit"), (50550079206816, "kvm_entry"), (50550079240656, "kvm_exit"),
+        (50550079268391, "kvm_entry"), (50550079280829, "kvm_exit"))))
+    guest = write("guest", "comm-3826 [000] d.h.49836825726903: sched_wakeup: [detail]\n"
+                           "comm-3826 [000] d...49836825779838: sched_switch: [detail]")
+    for value in ("-713253499428", str(WRAP - 713253499428), hex(WRAP - 713253499428), "vcpu0:-713253499428"):
+        r = merge("-H", host, "-G", guest, "--offset", value)
+        n.same(order(r), "kvm_exit kvm_entry sched_wakeup kvm_exit kvm_entry sched_switch kvm_exit",
+               f"one offset, {value}: the order")
+    n.same([x for x in shown(r) if x[0] == "g"],
+           [("g", 50550079226331, "sched_wakeup: [detail]"), ("g", 50550079279266, "sched_switch: [detail]")],
+           "one offset: the guest's lines have the host's TSC")
+    n.ok(b"g comm-3826 [000] d.h.50550079226331: sched_wakeup: [detail]\n" in r.stdout,
+         "one offset: the rest of the line is as it was", r.stdout)
+    r = merge("-H", host, "-G", guest)
+    n.ok(r.returncode == 1 and b"--offset" in r.stderr, "no offset: refused, with the way out", r.stderr)
+    r = merge("-H", host, "-G", guest, "--offset", "18446739773557710924")
+    n.ok(shown(r)[-2][1] == 54136977567595 and b"none of its 2 lines" in r.stderr,
+         "an offset that puts all of the guest elsewhere: said", r.stderr)
+
+
+def changes():
+    host = write("host", line(1000, "a") + epoch(2000, 0, -500, 9500) + line(3000, "b") + epoch(4000, 0, 9500, 4500) +
+                 line(5000, "c"))
+    # Guest stamps: at host 1500 offset -500, at 2500 offset 9500, at 4500 and 4600 offset 4500.
+    guest = write("guest", line(1000, "g1") + line(12000, "g2") + line(9000, "g3") + line(9100, "g4"))
+    r = merge("-H", host, "-G", guest)
+    n.same([(x[1], x[2]) for x in shown(r) if x[0] == "g"], [(1500, "g1"), (2500, "g2"), (4500, "g3"), (4600, "g4")],
+           "the offset changes twice: each line by the one in force")
+    n.same(order(r).replace("kvm_write_tsc_offset", "w"), "a g1 w g2 b w g3 g4 c", "the offset changes twice: the order")
+    n.ok(any("set back at 4000" in x for x in notes(r)), "a step back of the guest's TSC is said", r.stdout.decode())
+    host = write("host", line(1000, "a") + epoch(2000, 0, 0, 100) + line(2100, "x") + epoch(3000, 0, 300, 400) + line(5000, "c"))
+    guest = write("guest", line(2250, "g1") + line(3650, "g2"))
+    r = merge("-H", host, "-G", guest)
+    n.ok(any("missing from the host's trace" in x for x in notes(r)), "a write that is missing is said at its place",
+         r.stdout.decode())
+    host = write("host", line(1000, "a") + line(9000, "c"))
+    guest = write("guest", line(2000, "g1") + line(1500, "g2") + line(2500, "g3"))
+    r = merge("-H", host, "-G", guest, "--offset", "0")
+    got = r.stdout.decode().splitlines()
+    at = [i for i, x in enumerate(got) if "step back by 500 cycles and no change" in x]
+    n.ok(len(at) == 1 and "g2" in got[at[0] + 1], "the guest wrote its TSC and no epoch is known: said there", got)
+    n.same(order(r), "a g1 g2 g3 c", "the guest wrote its TSC: its own order stays")
+    host = write("host", line(1000, "a") + line(900, "b") + line(9000, "c"))
+    got = merge("-H", host, "-G", guest, "--offset", "0").stdout.decode().splitlines()
+    at = [i for i, x in enumerate(got) if "host's TSC steps back by 100 cycles" in x]
+    n.ok(len(at) == 1 and " b" in got[at[0] + 1], "the host's TSC steps back: said there", got)
+
+
+def vcpus_and_guests():
+    host = write("host", epoch(100, 0, 0, 1000, 70) + epoch(110, 1, 0, -50, 71) + epoch(120, 0, 0, 1000000, 80) +
+                 line(200, "a") + line(300, "b") + line(400, "c"))
+    # vCPU 0 at 250, vCPU 1 at 240 and 350; the kernel has sorted them by the guest's own stamps.
+    one = write("one", line(190, "v1", 1) + line(300, "v1", 1) + line(1250, "v0", 0))
+    two = write("two", line(1000310, "w0"))
+    r = merge("-H", host, "-G", f"web 01={one}", "--offset", "vcpu0:1000", "-G", f"db={two}", "--offset", "1000000")
+    n.same([x[1:] for x in shown(r)][3:], [(200, "a"), (240, "v1"), (250, "v0"), (300, "b"), (310, "w0"), (350, "v1"),
+                                           (400, "c")],
+           "two guests, vCPUs of different offsets, one VM's writes from another's")
+    n.ok(b"web 01  " in r.stdout and b"\ndb     " in r.stdout, "names of VMs stand before their lines", r.stdout)
+    r = merge("-H", host, "-G", one, "--map", "0=1", "--map", "1=0", "--offset", "0")
+    n.ok(r.returncode == 0 and b"[000] is vCPU 1" in r.stdout and b"[001] is vCPU 0" in r.stdout, "--map", r.stdout)
+    table = write("table", "# made by hand\nweb vcpu0 1000\nweb vcpu1\t-50\nother vcpu0 7\n")
+    host = write("host", line(200, "a") + line(300, "b") + line(400, "c"))
+    r = merge("-H", host, "-G", f"web={one}", "--tsc", table)
+    n.same(order(r), "a v1 v0 b v1 c", "--tsc with a table of offsets")
+    trace = write("trace", epoch(10, 0, 0, 1000) + epoch(11, 1, 0, -50))
+    r = merge("-H", host, "-G", f"web={one}", "--tsc", trace)
+    n.same(order(r), "a v1 v0 b v1 c", "--tsc with a trace of an instance")
+    host = write("host", line(1 << 40, "a") + line((1 << 40) + 4000, "b"))
+    # 1.5 times the host's: floor((2^40 + 1001) * 1.5) = 1649267443225.
+    guest = write("guest", line(((1 << 40) + 1001) * 3 // 2 + 7, "g"))
+    r = merge("-H", host, "-G", guest, "--offset", "7", "--scaling", f"{3 << 47}:48")
+    n.same(shown(r)[1], ("g", (1 << 40) + 1001, "g"), "a scaled guest")
+    host = write("host", line(5, "a") + line(15, "b"))
+    guest = write("guest", line(WRAP - 2, "g") + line(3, "g"))
+    r = merge("-H", host, "-G", guest, "--offset", "-10")
+    n.same([x[1] for x in shown(r)], [5, 8, 13, 15], "a guest whose TSC passes 2^64")
+
+
+def refusals():
+    data = os.path.join(n.TOP, "tests/data/ftrace")
+    host = write("host", line(1000, "a"))
+    for name, words in (("kvm-6.1-svm.txt", b"echo x86-tsc > /sys/kernel/tracing/trace_clock"),
+                        ("counter-6.18.txt", b"echo x86-tsc"), ("uptime-6.18.txt", b"echo x86-tsc"),
+                        ("latency-6.18.txt", b"options/latency-format")):
+        for args in (("-H", host, "-G", f"{data}/{name}"), ("-H", f"{data}/{name}", "-G", host)):
+            r = merge(*args, "--offset", "0")
+            n.ok(r.returncode == 1 and words in r.stderr and not r.stdout and r.stderr.count(b"\n") == 1,
+                 f"{args[0 if name in args[1] else 2]} {name}: refused, with the command that mends it", r.stderr)
+    r = merge("-H", host, "-G", os.path.join(n.TOP, "LICENSE"), "--offset", "0")
+    n.ok(r.returncode == 1 and b"no text of ftrace" in r.stderr, "a file that is no trace", r.stderr)
+    for args, words in (((), b"-H HOST"), (("-H", host), b"-H HOST"), (("-H", host, "-G", "-", "-G", "b=-"), b"one file"),
+                        (("-H", "/nonexistent", "-G", host), b"No such file"),
+                        (("-H", host, "-G", host, "--offset", "x"), b"--offset 'x'"),
+                        (("-H", host, "-G", host, "--map", "1-2"), b"--map"),
+                        (("-H", host, "-G", host, "--scaling", "5:64"), b"--scaling"),
+                        (("-H", host, "-G", host, "-G", host), b"one name")):
+        r = merge(*args)
+        n.ok(r.returncode in (1, 2) and words in r.stderr and r.stderr.count(b"\n") == 1, f"merge {' '.join(args)[:40]}: refused",
+             r.stderr)
+
+
+def forms():
+    data = os.path.join(n.TOP, "tests/data/ftrace")
+    for name in ("tsc-6.18.txt", "tsc-6.18-tgid.txt", "tsc-6.18-noirq.txt", "tsc-6.18-stack.txt", "tsc-6.18-lost.txt",
+                 "tsc-trace-cmd.txt"):
+        with open(f"{data}/{name}", "rb") as f:
+            text = f.read()
+        plain = [b"h " + x for x in text.splitlines() if x and x[:1] != b"#" and not x.startswith(b"cpus=")]
+        guest = write("guest", b"")
+        r = merge("-H", f"{data}/{name}", "-G", guest, "--offset", "0")
+        got = [x for x in r.stdout.splitlines() if x[:1] != b"#"]
+        n.same(got, plain, f"{name}: all of its lines, as they were")
+        crlf = write("crlf", text.replace(b"\n", b"\r\n")[:-2])
+        n.same(merge("-H", crlf, "-G", guest, "--offset", "0").stdout, r.stdout, f"{name} with CRLF and no last line end")
+        n.same(merge("-H", "-", "-G", guest, "--offset", "0", stdin=text).stdout, r.stdout, f"{name} by a pipe")
+
+
+def terminal():
+    host = write("host", line(1000, "a: \x1b[31mred\x07 \\ end", task="e\x1b]0;x"))
+    guest = write("guest", line(2000, "g"))
+    main, other = pty.openpty()
+    p = n.child([n.KVMTOP, "merge", "-H", host, "-G", f"\x1b[1mweb={guest}", "--offset", "0"], stdout=other,
+                stdin=subprocess.DEVNULL)
+    p.wait()
+    os.close(other)
+    got = os.read(main, 65536)
+    n.ok(b"\x1b" not in got and b"\x07" not in got and b"\\e[31mred\\x07" in got, "a terminal gets escapes, not controls", got)
+    r = merge("-H", host, "-G", guest, "--offset", "0")
+    n.ok(b"\x1b[31mred\x07 \\ end" in r.stdout, "a file gets the lines as they were", r.stdout)
+    p = subprocess.run(f"{n.KVMTOP} merge -H {host} -G {guest} --offset 0 > /dev/full", shell=True, capture_output=True,
+                       check=False)
+    n.ok(p.returncode == 1 and b"No space" in p.stderr, "a full disk is said", p.stderr)
+
+
+def long_inputs():
+    base, count = 10 ** 12, 60000
+    host = write("host", "".join(line(base + i * 1000, "kvm_exit: x", i % 4) for i in range(count)))
+    guest = write("guest", "".join(line(base + i * 1000 + 500 - 10 ** 9, "ev: x", i % 2) for i in range(count)))
+    for args, what in ((("--offset", "-1000000000"), "one offset"),
+                       (("--offset", "vcpu0:-1000000000", "--offset", "vcpu1:-1000000400"), "two offsets")):
+        r = merge("-H", host, "-G", guest, *args)
+        stamps = [x[1] for x in shown(r)]
+        n.ok(len(stamps) == 2 * count and stamps == sorted(stamps), f"{2 * count} lines, {what}: complete and in order",
+             (len(stamps), r.stderr))
+
+
+# --- a real guest ---------------------------------------------------------------------------------
+def record(*args):
+    """The host's trace while tsc-run ran, and what its guest read."""
+    at = f"{n.TRACEFS}/instances/kvmtop-test-{os.getpid()}"
+    os.mkdir(at)
+    try:
+        for name, value in (("trace_clock", "x86-tsc"), ("buffer_size_kb", "4096"),
+                            *((f"events/kvm/{e}/enable", "1") for e in ("kvm_write_tsc_offset", "kvm_msr", "kvm_pio",
+                                                                        "kvm_userspace_exit"))):
+            with open(f"{at}/{name}", "w", encoding="ascii") as f:
+                f.write(value)
+        p = n.child([TSC_RUN, *map(str, args)], stdout=subprocess.PIPE)
+        guest = p.communicate(timeout=60)[0]
+        with open(f"{at}/tracing_on", "w", encoding="ascii") as f:
+            f.write("0")
+        with open(f"{at}/trace", "rb") as f:
+            host = f.read()
+    finally:
+        os.rmdir(at)
+    return host, guest
+
+
+def offset_is_taken(host):
+    """Does this KVM give its guests the offset that it traces? Software ones may let them read the host's TSC."""
+    m = re.search(rb"(\d+): kvm_msr: msr_read 10 = 0x([0-9a-f]+)", host)
+    return m and abs(int(m[1]) - int(m[2], 16)) > 10 ** 8
+
+
+def answered(text):
+    """[(from, to)] in which the host answered a guest's RDMSR of its TSC: the thread's event before, and kvm_msr."""
+    spans, last = [], {}
+    for row in text.splitlines():
+        m = re.match(r"h .*-(\d+) +\[\d+\] \S+ +(\d+): (kvm_\w+):(.*)", row)
+        if not m:
+            continue
+        if m[3] == "kvm_msr" and "msr_read 10 " in m[4]:
+            spans.append((last.get(m[1], 0), int(m[2])))
+        last[m[1]] = int(m[2])
+    return spans
+
+
+def real_guest(name, args, readings):
+    host, guest = record(*args)
+    if b"msr_read 10 =" not in host:
+        n.skip(name, "needs:kvm-exits this KVM shows no kvm_msr")
+        return
+    taken = offset_is_taken(host)
+    r = merge("-H", write("host", host), "-G", write("guest", guest), *(() if taken else ("--offset", "0")))
+    stamps = sorted(ts for prefix, ts, _ in shown(r) if prefix == "g")
+    spans = answered(r.stdout.decode(errors="replace"))
+    outside = [ts for ts in stamps if not any(a <= ts <= b for a, b in spans)]
+    n.ok(r.returncode == 0 and len(stamps) == readings and not outside,
+         f"{name}: all {readings} readings lie where the host answered them "
+         f"({'offsets of the trace' if taken else 'this KVM gives no offset'})",
+         (len(stamps), len(spans), outside[:5], r.stderr, notes(r)))
+
+
+def main():
+    one_offset()
+    changes()
+    vcpus_and_guests()
+    refusals()
+    forms()
+    terminal()
+    long_inputs()
+    if os.geteuid() == 0 and os.access("/dev/kvm", os.W_OK) and os.path.isdir(f"{n.TRACEFS}/instances"):
+        real_guest("a real guest", (1, 200, 0, 0), 200)
+        real_guest("a real guest, two vCPUs of different TSCs", (2, 200, 5 * 10 ** 12, 0), 400)
+        real_guest("a real guest that writes its TSC", (2, 200, 0, 10 ** 12), 400)
+    else:
+        n.skip("a real guest", "needs:kvm needs:tracefs needs:root")
+    n.done()
+
+
+main()
