@@ -67,13 +67,15 @@ static void die(const char *what)
 
 static void set_state(struct vcpu *v, uint64_t first)
 {
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} msr = {.head.nmsrs = 1, .entry = {.index = MSR_TSC, .data = first}};
+	_Alignas(struct kvm_msrs) char room[sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)];
+	struct kvm_msr_entry entry = {.index = MSR_TSC, .data = first};
+	struct kvm_msrs *msr = (void *)room;
 	struct kvm_regs regs = {.rip = CODE, .rcx = MSR_TSC, .rflags = 2};
 	struct kvm_sregs s;
 
+	memset(room, 0, sizeof(room));
+	msr->nmsrs = 1;
+	memcpy(msr->entries, &entry, sizeof(entry));
 	if (ioctl(v->fd, KVM_GET_SREGS, &s) < 0)
 		die("KVM_GET_SREGS");
 	s.cs.base = s.cs.selector = 0;
@@ -81,7 +83,7 @@ static void set_state(struct vcpu *v, uint64_t first)
 	s.ds.selector = (uint16_t)(s.ds.base >> 4);
 	if (ioctl(v->fd, KVM_SET_SREGS, &s) < 0 || ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
 		die("KVM_SET_REGS");
-	if (first && ioctl(v->fd, KVM_SET_MSRS, &msr) != 1)
+	if (first && ioctl(v->fd, KVM_SET_MSRS, msr) != 1)
 		die("KVM_SET_MSRS");
 }
 
