@@ -2,15 +2,21 @@
 /* Files of others: what is opened at all, how much of it is read, and what unpacking may cost. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <lzma.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -156,12 +162,66 @@ static void what_is_not_opened(void **state)
 	close(at);
 }
 
+/* From here on this process has no openat2, as kernels before 5.6 and some containers. */
+static bool without_openat2(void)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {.len = sizeof(f) / sizeof(f[0]), .filter = f};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
+}
+
+/* The number of the first thing that is not as it should be; 0: none. */
+static int walked(void)
+{
+	int at = open(dir, O_PATH | O_DIRECTORY), fd;
+
+	if (open_beneath("deep/er/file") != 0)
+		return 1;
+	if (open_beneath("short") != -ELOOP || open_beneath("passage/er/file") != -ENOTDIR)
+		return 2;
+	if (open_beneath("deep/../deep/er/file") != -EXDEV || open_beneath("/etc/passwd") != -EXDEV)
+		return 3;
+	if (open_beneath("deep/er") != -EINVAL || open_beneath("deep/none") != -ENOENT)
+		return 4;
+	fd = bytes_open_in_root(at, "/deep/er/file");
+	return fd < 0 ? 5 : 0;
+}
+
+static void kernels_without_openat2(void **state)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	mkdir(in_dir("deep"), 0700);
+	mkdir(in_dir("deep/er"), 0700);
+	put("deep/er/file", "x", 1);
+	assert_int_equal(symlink("deep/er/file", in_dir("short")), 0);
+	assert_int_equal(symlink("deep", in_dir("passage")), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(without_openat2() ? walked() : 77);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* no seccomp here */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_much_as_is_allowed),
 		cmocka_unit_test(what_unpacks_to_too_much),
 		cmocka_unit_test(what_is_not_opened),
+		cmocka_unit_test(kernels_without_openat2),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
