@@ -151,6 +151,15 @@ class QemuGuest:
         raise RuntimeError(f"{self.name} does not power off")
 
 
+def waited():
+    """Seconds that the lab's emulated CPUs waited for real ones so far; 0: not known yet."""
+    try:
+        with open("/tmp/results/.waited", encoding="ascii") as f:
+            return int(f.read()) / 1e9
+    except (OSError, ValueError):
+        return 0.0
+
+
 def missing():
     """Why there can be no QEMU guests here; None: there can."""
     if not os.environ.get("LAB_KERNEL"):

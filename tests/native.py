@@ -225,7 +225,8 @@ class Kvmtop:
 
     def _read(self):
         for line in self.p.stdout:
-            self.queue.put(line)
+            if line.endswith(b"\n"):  # else it was told to end while its reader was slow
+                self.queue.put(line)
         self.queue.put(None)
 
     def next(self):

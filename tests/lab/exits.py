@@ -5,14 +5,11 @@
 """In the lab (run.sh): pairs of real kvm_exit and kvm_entry, against guests whose exits are known.
 
 Counts are exact. Times have a truth of their own where the VMM sleeps inside an exit for a known
-time; else they are held to what must be true of any, and to perf's of the same run with a wide
-tolerance, since two watchers slow each other down.
+time; else they are held to what must be true of any (perf.py compares them with perf's).
 """
 
 import json
 import os
-import re
-import subprocess
 import sys
 import time
 
@@ -249,50 +246,6 @@ def thread_ends():
     n.same([f["text"] for x in r[-4:] for f in x["findings"] if f["rule"] == "open-exit"], [], "no finding names it")
 
 
-# --- perf ----------------------------------------------------------------------------------------
-def perf_rows(data, event):
-    p = subprocess.run(["perf", "kvm", "-i", data, "stat", "report", "--event", event], check=False,
-                       stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                       env={**os.environ, "PAGER": "cat"})
-    rows = {}
-    for line in (p.stdout + p.stderr).splitlines():
-        m = re.match(r"\s*(\S.*?)\s+(\d+)\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)us\s+([\d.]+)us\s+([\d.]+)us", line)
-        if m:
-            rows[m[1]] = {"count": int(m[2]), "min_us": float(m[3]), "time_us": int(m[2]) * float(m[5])}
-    return rows, p.stdout + p.stderr
-
-
-def beside_perf():
-    g = n.Guest("out:3000 rdmsr:1500 cpuid:1500 mmiow:800")
-    data = os.path.join(os.environ.get("TEST_TMP", "/tmp"), "perf.data")
-    # What perf kvm stat record records, without the passes over build ids that take so long here.
-    events = [w for e in ("entry", "exit") for w in ("-e", f"kvm:kvm_{e}")]
-    perf = n.child(["perf", "record", "-B", "-N", "-a", "-R", "-c", "1", "-m", "1024", *events, "-o", data],
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(4)  # no way to know when it records; the counts tell when that was too short
-    r = watched([g])
-    time.sleep(1)
-    perf.send_signal(2)
-    said = perf.communicate(timeout=60)[1]
-    mine = rows_of(r, g.pid, "vmexit")
-    theirs, text = perf_rows(data, "vmexit")
-    with open(os.path.join(RESULTS, "perf.txt"), "w", encoding="utf-8") as f:
-        f.write(f"{said.decode()}\n{text}")
-    keep("perf", r)
-    for key in ("io", "msr", "cpuid", "npf"):
-        a, b = mine.get(key), theirs.get(key)
-        if not a or not b:
-            n.ok(False, f"perf kvm stat knows {key}", text)
-            continue
-        # perf drops a thread's first exit, and counts when the exit ends
-        n.ok(0 <= a["count"] - b["count"] <= 1, f"{key}: as many as perf kvm stat counts", (a, b))
-        # The shortest says whether both measure the same thing; means have the machine's outliers.
-        n.ok(0.6 < a["min_ns"] / 1000 / b["min_us"] < 1.6, f"{key}: its shortest is near perf's", (a, b))
-    mine_us, theirs_us = (sum(x[f] for x in rows.values()) for rows, f in ((mine, "time_ns"), (theirs, "time_us")))
-    n.say(f"all exits: {mine_us / 1e6:.1f} ms, perf says {theirs_us / 1e3:.1f} ms")
-    n.ok(0.6 < mine_us / 1000 / theirs_us < 1.6, "the time of all exits is near perf's", (mine, theirs))
-
-
 # --- the screen ----------------------------------------------------------------------------------
 def screen():
     g = n.Guest("-m", "user", "-l", "inf", "out:20 cpuid:20 hold:1 mmiow:5").go()
@@ -317,7 +270,7 @@ def screen():
 
 def main():
     parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, held_open, thread_changes,
-                                    losses, thread_ends, beside_perf, screen)}
+                                    losses, thread_ends, screen)}
     for name in sys.argv[1:] or parts:
         start = time.monotonic()
         parts[name]()

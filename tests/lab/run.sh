@@ -121,6 +121,13 @@ stop_qemu() {
 trap stop_qemu EXIT
 trap 'exit 130' INT TERM
 
+# The kernel's clocks go by the TSC; measured while it boots on a busy machine it may be far off.
+tsc_option() {
+	local khz
+	khz=$("$top/build/tools/tsc_khz" 2>/dev/null) || return 0
+	[ -z "$khz" ] || echo "tsc_early_khz=$khz"
+}
+
 start_qemu() {
 	local pipe=$cache/console.$$
 	rm -f "$pipe"
@@ -128,7 +135,7 @@ start_qemu() {
 	setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max,-la57 -smp 2 -m 3G -M pc \
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
-panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog" \
+panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog $(tsc_option)" \
 		-virtfs local,path=/,mount_tag=host,security_model=none,multidevs=remap,readonly=on \
 		-virtfs "local,path=$top,mount_tag=top,security_model=none,multidevs=remap,readonly=on" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none" \
@@ -136,6 +143,16 @@ panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on
 	qemu=$!
 	exec 8<"$pipe"
 	rm -f "$pipe"
+}
+
+# How long the emulated CPUs (and QEMU's other threads) waited for real ones so far, in ns: a test
+# that compares times wants to know that ($RESULTS of the boot, .waited).
+note_waits() {
+	local f wait sum=0
+	for f in /proc/"$qemu"/task/*/schedstat; do
+		read -r _ wait _ <"$f" && sum=$((sum + wait))
+	done 2>/dev/null
+	echo "$sum" >"$results/.waited"
 }
 
 # Prints what the lab says until it is off. 0: it is off; 1: it went silent; 124: the time is up.
@@ -146,7 +163,8 @@ follow() {
 		IFS= read -r -t "$silence" line <&8 || r=$?
 		line=${line%$'\r'}
 		case $line in
-		'' | *lab-alive*) ;;
+		*lab-alive*) note_waits ;;
+		'') ;;
 		*) printf '%s\n' "$line" ;;
 		esac
 		[ "$r" -gt 128 ] && return 1
@@ -192,5 +210,5 @@ if [ $r -eq 124 ]; then
 fi
 [ -s "$results/.status" ] || die "it ended without a result"
 status=$(cat "$results/.status")
-rm -f "$results/.status" "$results/.command" "$results/.top"
+rm -f "$results/.status" "$results/.command" "$results/.top" "$results/.waited"
 exit "$status"
