@@ -179,7 +179,7 @@ fuzz: need-check
 	@sh scripts/fuzz.sh $(FUZZ_SECONDS)
 
 bench:
-	@sh scripts/deps.sh build check bench
+	@sh scripts/deps.sh build check bench lab
 	@$(MAKE) --no-print-directory -j$(JOBS) all guests $(BENCH)
 	@sh scripts/bench.sh
 

@@ -94,6 +94,70 @@ static void both_kernels_and_none(void **state)
 	}
 }
 
+/* "0x040 + 14 - 1": the sum; *end behind it. */
+static uint64_t sum(const char *p, const char **end)
+{
+	uint64_t v = 0;
+	char sign = '+';
+
+	for (;;) {
+		uint64_t part = strtoull(p, (char **)&p, 0);
+
+		v = sign == '+' ? v + part : v - part;
+		p += strspn(p, " ");
+		if (*p != '+' && *p != '-')
+			break;
+		sign = *p++;
+	}
+	*end = p;
+	return v;
+}
+
+/* The list of { number, "name" } at p, each against what both ways give. How many. */
+static unsigned each_of_list(const char *p, uint32_t isa, const struct kvm_names *n)
+{
+	unsigned count = 0;
+
+	while (*p == '{') {
+		uint64_t key = sum(p + 1, &p);
+		char name[64];
+		int len = 0;
+
+		assert_int_equal(sscanf(p, ", \"%63[^\"]\" }%n", name, &len), 1);
+		exit_is(n, isa, key, name);
+		exit_is(NULL, isa, key, name);
+		count++;
+		p += len;
+		p += strspn(p, ", ");
+	}
+	return count;
+}
+
+/* Every reason of both vendors that a real kernel names has that name; without a format as well. */
+static void every_name_of_the_kernels(void **state)
+{
+	static const char vmx[] = "(REC->isa == 1) ? __print_symbolic(REC->exit_reason & 0xffff, ";
+	static const char svm[] = ") : __print_symbolic(REC->exit_reason, ";
+	static const char *const kernels[] = {"6.1-svm", "6.18-pvm"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct kvm_names *n = kvm_names_new();
+		char buf[16384];
+		const char *a, *b;
+
+		read_format(kernels[i], "kvm_exit", buf, sizeof(buf));
+		load(n, kernels[i], "kvm_exit");
+		a = strstr(buf, vmx);
+		assert_non_null(a);
+		b = strstr(a, svm);
+		assert_non_null(b);
+		assert_in_range(each_of_list(a + sizeof(vmx) - 1, ISA_VMX, n), 55, 80);
+		assert_in_range(each_of_list(b + sizeof(svm) - 1, ISA_SVM, n), 80, 130);
+		kvm_names_free(n);
+	}
+}
+
 /* A reason that no release of ours can know, and a renamed one. */
 static void the_kernel_goes_first(void **state)
 {
@@ -235,6 +299,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_kernels_and_none),
+		cmocka_unit_test(every_name_of_the_kernels),
 		cmocka_unit_test(the_kernel_goes_first),
 		cmocka_unit_test(the_isa_is_taken_from_the_condition),
 		cmocka_unit_test(arm64_names),
