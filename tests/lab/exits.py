@@ -235,7 +235,9 @@ def thread_ends():
     g = n.Guest("-c", 2, "-m", "user", "out:50 hold:700 out:50", "spin:inf")
     top = n.Kvmtop("--event", "vmexit,userexit", delay=0.5).skip(2)
     g.go()
-    top.skip(9)
+    while os.path.exists(f"/proc/{g.pid}/task/{g.tid(0)}"):
+        top.skip(1)
+    top.skip(6)
     g.stop()
     r = top.end()
     keep("thread", r)
