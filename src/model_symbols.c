@@ -93,11 +93,12 @@ static const char letters[DOMAIN_NR] = {'h', 'v', 'k', 'u'};
 static const char *page_name(struct snapshot *s, const struct symbol_key *k)
 {
 	static const char *const where[DOMAIN_NR] = {"kernel", "user", "guest", "guest"};
+	unsigned long long addr;
 
 	if (!k->value)
 		return snapshot_printf(s, "[%s]", where[k->domain]);
-	return snapshot_printf(s, "[%s 0x%llx]", where[k->domain],
-			       (unsigned long long)(k->value << PAGE_BITS));
+	addr = k->value << PAGE_BITS;
+	return snapshot_printf(s, "[%s 0x%llx]", where[k->domain], addr);
 }
 
 bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
@@ -267,7 +268,7 @@ static void put_rows(struct commit *c, struct sym_set *set, const struct whose *
 	uint32_t n = 0;
 
 	out->first = c->nsymbols;
-	if (!set || c->nsymbols + rows_of(set, w->keep) > c->symbol_room)
+	if (!set || !c->symbol_rows || c->nsymbols + rows_of(set, w->keep) > c->symbol_room)
 		return;
 	sym_set_sort(set);
 	while (n < set->n && n < w->keep) {

@@ -150,8 +150,9 @@ static void tools_page(struct page *p)
 	};
 	static const struct known perf[] = {
 		{"perf kvm stat live", "pane 2: Samples%, Time%, Min, Max, Avg with its error"},
-		{"perf kvm --host/--guest", "share of the guest: column %GUEST"},
-		{"perf top E", "Enter on a row"},
+		{"perf kvm --host/--guest", "pane 4 Symbols: both; H and G take one away"},
+		{"perf top, perf kvm top", "pane 4 Symbols, column HOT SYMBOL; kvmtop -F HZ"},
+		{"perf top E", "Enter on a row: which vCPUs; on an exit: which guest code"},
 		{"Lost", "in the head: lost, counted in events"},
 		{"--vcpu", "Enter on a vCPU, or kvmtop --vcpu N"},
 	};

@@ -275,15 +275,17 @@ static bool open_row(const struct pane_ctx *c, struct view *view)
 static bool reason_text(const struct pane_ctx *c, char *out, size_t size)
 {
 	const struct snap_symbol *x = pane_selected(c);
+	bool guest = c->vm && c->vm->sym_why && c->vm->sym_why[0];
+	bool has = x && x->reason && x->reason[0];
 	char raw[480] = "";
 
-	if (x && x->reason && x->reason[0])
-		snprintf(raw, sizeof(raw), "%s: %s", x->name, x->reason);
-	if (c->vm && c->vm->sym_why && c->vm->sym_why[0] &&
-	    (!x || !x->reason[0] || (x->key.domain == DOMAIN_GUEST_KERNEL && !x->other)))
+	/* For a guest's kernel that is the same as its own; it goes on with what mends it. */
+	if (guest && (!has || x->key.domain == DOMAIN_GUEST_KERNEL))
 		snprintf(raw, sizeof(raw), "guest symbols: %s%s%s", c->vm->sym_why,
 			 c->vm->sym_mend[0] ? ": " : "", c->vm->sym_mend);
-	if (!raw[0] && c->snap->sampling.no_guest)
+	else if (has)
+		snprintf(raw, sizeof(raw), "%s: %s", x->name, x->reason);
+	else if (c->snap->sampling.no_guest)
 		snprintf(raw, sizeof(raw),
 			 "no sample is ever in guest mode here: guests' time is in the host's "
 			 "samples");
