@@ -73,7 +73,7 @@ static void interval_text(const struct ui *ui, char *out, size_t size)
 static void draw_right(struct ui *ui, const struct area *a, int left)
 {
 	const struct snap_host *h = &ui->shown->host;
-	char when[48], dt[16], own[48] = "", own_cpu[16], own_guest[16], all[96];
+	char when[72], dt[16], own[48] = "", own_cpu[16], own_guest[16], all[96];
 	int x = a->w - 1;
 
 	clock_text(ui, when, sizeof(when));

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-# limit: 240
+# limit: 400
 """In the lab (run.sh): samples of guests whose time is known, by symbol.
 
 Our own guest (tests/guests/hotcode.c) spends known shares in known functions. The QEMU guests run
