@@ -87,11 +87,11 @@ $(B)/obj/%.o: %.c $(B)/flags | $(LIBPERF)/stamp
 $(B)/bpf/%.bpf.o: collectors/bpf/%.bpf.c $(wildcard collectors/bpf/*.h) | need-build
 	@mkdir -p $(@D)
 	$(SAY) BPF $<
-	$(Q)$(CLANG) -O2 -g -Wall -Wextra -Werror -target bpf -I/usr/include/$$(gcc -print-multiarch) -c -o $@ $<
+	$(Q)$(CLANG) -O2 -g -mcpu=v3 -Wall -Wextra -Werror -target bpf -I/usr/include/$$(gcc -print-multiarch) -c -o $@ $<
 	$(Q)if command -v llvm-strip >/dev/null; then llvm-strip -g $@; fi
 
-$(B)/obj/collectors/sched_iter.o: CFLAGS_OBJ = $(BPF_CFLAGS)
-$(B)/obj/collectors/sched_iter.o: $(BPF_OBJ)
+$(B)/obj/collectors/sched_iter.o $(B)/obj/collectors/kvm_bpf.o: CFLAGS_OBJ = $(BPF_CFLAGS)
+$(B)/obj/collectors/sched_iter.o $(B)/obj/collectors/kvm_bpf.o: $(BPF_OBJ)
 
 $(B)/libkvmtop.a: $(LIBOBJ)
 	$(SAY) AR $@

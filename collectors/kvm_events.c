@@ -6,15 +6,16 @@
  * kvm_exit shows when other kinds come without them; then it is said.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "inventory.h"
 #include "kvm_access.h"
-#include "kvm_count.h"
+#include "kvm_bpf.h"
 #include "kvm_events.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
@@ -26,15 +27,19 @@
 #define DRAIN_GAP (2 * NS_PER_MS) /* many rings that fill at once are read at once */
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
-#define NO_EXITS "this KVM fires no kvm_entry and kvm_exit: other kinds are counted, times are n/a"
-#define PROBE_MS 300 /* how long doctor waits for a kvm_exit */
-#define OTHERS_ENOUGH 16 /* events of other kinds without an exit: there are no exits */
+#define MANY_KEYS "more keys than the programs in the kernel have room for: some are in `other`"
+#define MANY_TIMES "more times than the programs in the kernel have room for: percentiles lack some"
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
 
 struct kvm_events {
 	struct collector_env env;
 	struct kvm_format *format;
 	struct perf_rings *rings;
+	struct kvm_bpf *bpf; /* NULL: each event is taken from the rings */
+	int epfd; /* of the rings and of the programs in the kernel */
+	bool bpf_failed; /* not to be tried again */
+	struct kvm_reason bpf_why;
+	struct kvm_counts_state counted; /* of the last interval */
 	struct kvm_rights rights;
 	bool started;
 	int64_t retry_at;
@@ -84,9 +89,27 @@ static void say_source(struct kvm_events *st, int state, const char *why, const 
 		st->env.sink->source(st->env.sink->ctx, "kvm_events", state, why, mend);
 }
 
+static const struct collector_config *config(const struct kvm_events *st)
+{
+	return st->env.config;
+}
+
 static void say_kinds(struct kvm_events *st, int64_t now)
 {
 	st->env.sink->kinds(st->env.sink->ctx, st->open, st->open & KIND_BIT(KIND_VMEXIT), now);
+}
+
+static void say_works(struct kvm_events *st)
+{
+	char text[PROBE_TEXT + 40];
+
+	if (st->bpf)
+		snprintf(text, sizeof(text), "works: counted in the kernel");
+	else if (st->bpf_failed)
+		snprintf(text, sizeof(text), "works: each event is taken; %s", st->bpf_why.why);
+	else
+		snprintf(text, sizeof(text), "works: each event is taken");
+	say_source(st, SOURCE_OK, text, NULL);
 }
 
 /* Says what is not as it should be, or that all is well. */
@@ -96,8 +119,12 @@ static void say_state(struct kvm_events *st)
 	unsigned n = perf_rings_cpus(st->rings);
 	struct kvm_reason r;
 
-	if (st->no_exits)
-		say_source(st, SOURCE_PARTIAL, NO_EXITS, NULL);
+	if (st->counted.other)
+		say_source(st, SOURCE_PARTIAL, MANY_KEYS, NULL);
+	else if (st->counted.no_octave)
+		say_source(st, SOURCE_PARTIAL, MANY_TIMES, NULL);
+	else if (st->no_exits)
+		say_source(st, SOURCE_PARTIAL, KVM_NO_EXITS, NULL);
 	else if (st->refused &&
 		 kvm_why_partial(st->env.root, &st->rights, n, bytes, n * (KVM_EVENTS + 1ul), &r))
 		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
@@ -107,14 +134,34 @@ static void say_state(struct kvm_events *st)
 		kvm_why_halved(&st->rights, bytes, &r);
 		say_source(st, SOURCE_PARTIAL, r.why, r.mend);
 	} else
-		say_source(st, SOURCE_OK, "works", NULL);
+		say_works(st);
+}
+
+/* ---- opening and closing one event, whoever the source is ---- */
+
+static bool is_open(const struct kvm_events *st, unsigned event)
+{
+	return st->bpf ? kvm_bpf_is_attached(st->bpf, event) : perf_rings_is_open(st->rings, event);
+}
+
+static int open_event(struct kvm_events *st, unsigned event, uint64_t id)
+{
+	return st->bpf ? kvm_bpf_attach(st->bpf, event, id) : perf_rings_open(st->rings, event, id);
+}
+
+static void close_event(struct kvm_events *st, unsigned event)
+{
+	if (st->bpf)
+		kvm_bpf_detach(st->bpf, event);
+	else
+		perf_rings_close(st->rings, event);
 }
 
 static void close_kind(struct kvm_events *st, enum kvm_kind kind)
 {
 	for (unsigned i = 0; i < KVM_EVENTS; i++)
-		if (kind_of(kvm_events[i].type) == kind && perf_rings_is_open(st->rings, i))
-			perf_rings_close(st->rings, i);
+		if (kind_of(kvm_events[i].type) == kind && is_open(st, i))
+			close_event(st, i);
 	st->open &= ~KIND_BIT(kind);
 }
 
@@ -128,7 +175,7 @@ static int open_kind(struct kvm_events *st, enum kvm_kind kind)
 
 		if (!id || kind_of(kvm_events[i].type) != kind)
 			continue;
-		rc = perf_rings_open(st->rings, i, (uint64_t)id);
+		rc = open_event(st, i, (uint64_t)id);
 		if (rc) {
 			close_kind(st, kind);
 			return rc;
@@ -181,8 +228,11 @@ static int follow_demand(struct kvm_events *st, int64_t now, bool again)
 		if (rc && !err)
 			err = rc;
 	}
-	if (st->open != open)
+	if (st->open != open) {
+		if (st->bpf)
+			kvm_bpf_kinds(st->bpf, st->open & KIND_BIT(KIND_VMEXIT));
 		say_kinds(st, clock_mono_ns());
+	}
 	if (st->started && (st->open != open || st->refused != refused))
 		say_state(st);
 	return err;
@@ -245,10 +295,19 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 
 /* ---- starting, and trying again ---- */
 
+static void stop_bpf(struct kvm_events *st)
+{
+	kvm_bpf_free(st->bpf);
+	st->bpf = NULL;
+	st->started = false;
+}
+
 static void stop(struct kvm_events *st)
 {
 	for (int k = 0; k < KIND_NR; k++)
 		close_kind(st, k);
+	if (st->bpf)
+		return stop_bpf(st);
 	(void)perf_rings_set_cpus(st->rings, NULL, 0, clock_mono_ns(), NULL, NULL);
 	(void)perf_rings_drain(st->rings, INT64_MAX, on_batch, st);
 	flush(st);
@@ -283,6 +342,48 @@ static int follow_cpus(struct kvm_events *st, int64_t now)
 	return rc;
 }
 
+static int watch(struct kvm_events *st, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	return fd >= 0 && epoll_ctl(st->epfd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+/* vCPUs of one process and one number may then be two. */
+static bool has_several_vms(void *ctx, int32_t tid)
+{
+	const struct kvm_events *st = ctx;
+	const struct inv_thread *t = st->env.inv ? inventory_thread(st->env.inv, tid) : NULL;
+
+	for (const struct inv_vm *vm = t ? inventory_first(st->env.inv) : NULL; vm; vm = vm->next)
+		if (vm != t->vm && vm->pid == t->vm->pid)
+			return true;
+	return false;
+}
+
+/*
+ * Chooses the source. 0 without one: it is the rings; an error only where nothing else was asked
+ * for. What failed once fails again, and takes its time: it is tried once.
+ */
+static int start_bpf(struct kvm_events *st, const char *tracefs)
+{
+	const struct collector_config *c = config(st);
+	int rc;
+
+	if (st->bpf || st->bpf_failed || c->events_how == EVENTS_PERF ||
+	    (c->events_how == EVENTS_AUTO && c->lost_test))
+		return 0;
+	rc = kvm_bpf_new(st->env.root, tracefs, st->format, c->few_keys, has_several_vms, st,
+			 &st->bpf);
+	if (!rc)
+		return watch(st, kvm_bpf_fd(st->bpf));
+	kvm_bpf_why(rc, &st->bpf_why);
+	if (c->events_how == EVENTS_BPF)
+		return rc;
+	st->bpf_failed = true;
+	return 0;
+}
+
 static int try_start(struct kvm_events *st, int64_t now)
 {
 	int rc;
@@ -294,9 +395,14 @@ static int try_start(struct kvm_events *st, int64_t now)
 	if (rc < 0)
 		return rc;
 	st->last_tick = 0;
-	rc = follow_cpus(st, now);
+	rc = start_bpf(st, tracefs);
+	if (!st->bpf && !rc)
+		rc = follow_cpus(st, now);
 	if (rc)
 		return rc;
+	if (st->env.sink->events_by)
+		st->env.sink->events_by(st->env.sink->ctx,
+					st->bpf ? EVENTS_BY_BPF : EVENTS_BY_PERF);
 	st->absent = 0;
 	rc = follow_demand(st, now, true);
 	return st->open || !st->wanted ? 0 : rc ? rc : -ENOENT;
@@ -316,7 +422,9 @@ static void start(struct kvm_events *st, int64_t now)
 		return;
 	}
 	stop(st);
-	if (!kvm_why_not(st->env.root, &st->rights, rc, &r))
+	if (config(st)->events_how == EVENTS_BPF && *st->bpf_why.why)
+		r = st->bpf_why;
+	else if (!kvm_why_not(st->env.root, &st->rights, rc, &r))
 		snprintf(r.why, sizeof(r.why), "%s", strerror(-rc));
 	say_source(st, SOURCE_OFF, r.why, *r.mend ? r.mend : NULL);
 	say_kinds(st, now);
@@ -340,6 +448,9 @@ static void events_close(void *state)
 
 	if (!st)
 		return;
+	if (st->epfd >= 0)
+		close(st->epfd);
+	kvm_bpf_free(st->bpf);
 	perf_rings_free(st->rings);
 	kvm_format_free(st->format);
 	free(st);
@@ -353,9 +464,12 @@ static int events_open(const struct collector_env *env, void **state)
 	if (!st)
 		return -ENOMEM;
 	st->env = *env;
+	st->epfd = epoll_create1(EPOLL_CLOEXEC);
 	st->wanted = KIND_BIT(KIND_VMEXIT);
 	st->format = kvm_format_new();
-	rc = st->format ? rings_new(st) : -ENOMEM;
+	rc = !st->format ? -ENOMEM : st->epfd < 0 ? -errno : rings_new(st);
+	if (!rc)
+		rc = watch(st, perf_rings_fd(st->rings));
 	if (rc) {
 		events_close(st);
 		return rc;
@@ -425,7 +539,7 @@ static void look_for_exits(struct kvm_events *st)
 	if (st->n_exits > st->exits_before) {
 		st->seen_exits = true;
 		st->no_exits = false;
-	} else if (!st->seen_exits && st->n_all > OTHERS_ENOUGH) {
+	} else if (!st->seen_exits && st->n_all > KVM_OTHERS_ENOUGH) {
 		st->no_exits = true;
 	}
 	st->exits_before = st->n_exits;
@@ -439,17 +553,47 @@ static int events_fd(void *state)
 {
 	const struct kvm_events *st = state;
 
-	return perf_rings_fd(st->rings);
+	return st->epfd;
 }
 
 static int events_ready(void *state, int64_t now)
 {
 	struct kvm_events *st = state;
 
+	if (st->bpf) {
+		kvm_bpf_news(st->bpf, st->env.sink);
+		return 0;
+	}
 	perf_rings_woken(st->rings);
 	if (!st->started || now - st->last_drain < DRAIN_GAP)
 		return 0;
 	return drain(st, now, now - MARGIN);
+}
+
+/* What was counted in the kernel since the last tick. */
+static void read_counts(struct kvm_events *st, int64_t watermark)
+{
+	struct kvm_counts_state before = st->counted;
+
+	kvm_bpf_tick(st->bpf, watermark, st->env.sink, &st->counted);
+	st->n_exits += st->counted.exits;
+	st->n_all += st->counted.all;
+	if (!before.other != !st->counted.other || !before.no_octave != !st->counted.no_octave)
+		say_state(st);
+}
+
+static int take_events(struct kvm_events *st, int64_t now, int64_t watermark)
+{
+	int rc;
+
+	if (st->bpf) {
+		read_counts(st, watermark);
+		return 0;
+	}
+	rc = drain(st, now, watermark);
+	st->watermark = watermark;
+	count_losses(st);
+	return rc;
 }
 
 static int events_tick(void *state, int64_t now, int64_t watermark)
@@ -463,14 +607,14 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 			start(st, now);
 		return 0;
 	}
-	rc = drain(st, now, watermark);
-	st->watermark = watermark;
-	count_losses(st);
+	rc = take_events(st, now, watermark);
 	look_for_exits(st);
 	again = now >= st->retry_at;
 	if (again)
 		st->retry_at = now + RETRY;
-	(void)follow_cpus(st, now); /* a CPU that cannot be had now is tried at the next tick */
+	if (!st->bpf)
+		(void)follow_cpus(st,
+				  now); /* a CPU that cannot be had now is tried at the next tick */
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
 	st->last_tick = now;
 	return rc;
@@ -485,132 +629,10 @@ static void events_demand(void *state, const struct demand *d)
 		(void)follow_demand(st, clock_mono_ns(), false);
 }
 
-/* ---- probe ---- */
-
-/* Opens one event for a moment, switched off: nothing but that tells what the kernel says. */
-static int try_perf(const struct collector_env *env, const char *tracefs)
-{
-	struct kvm_format *f = kvm_format_new();
-	struct perf_rings *rings = NULL;
-	int *cpu = NULL, rc = f ? kvm_load_formats(env->root, tracefs, f, NULL) : -ENOMEM;
-
-	if (rc > 0)
-		rc = perf_rings_new(RING_MIN, 1, true, &rings);
-	if (!rc)
-		rc = kvm_online_cpus(env->root, &cpu);
-	if (rc > 0)
-		rc = perf_rings_set_cpus(rings, cpu, 1, clock_mono_ns(), NULL, NULL);
-	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++)
-		if (kvm_format_id(f, i)) {
-			rc = perf_rings_open(rings, i, (uint64_t)kvm_format_id(f, i));
-			break;
-		}
-	free(cpu);
-	perf_rings_free(rings);
-	kvm_format_free(f);
-	return rc;
-}
-
-static void probe_events(const struct collector_env *env, const char *tracefs, struct probes *out)
-{
-	char missing[PROBE_TEXT] = "";
-	size_t at = 0;
-
-	for (unsigned i = 0; i < KVM_EVENTS; i++) {
-		char path[160];
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs,
-			 kvm_events[i].system, kvm_events[i].event);
-		fd = sysroot_openat(env->root, path, O_RDONLY);
-		if (fd >= 0)
-			close(fd);
-		else if (i < 9 && at < sizeof(missing)) /* behind them: other architectures' */
-			at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s",
-					       at ? ", " : "", kvm_events[i].event);
-	}
-	if (*missing)
-		probe_add(out, "kvm events", SOURCE_PARTIAL, NULL, "this kernel lacks: %s",
-			  missing);
-	else
-		probe_add(out, "kvm events", SOURCE_OK, NULL, "all kinds are there");
-}
-
-static uint64_t id_of(const struct kvm_format *f, unsigned type)
-{
-	for (unsigned i = 0; i < KVM_EVENTS; i++)
-		if (kvm_events[i].type == type && kvm_format_id(f, i))
-			return (uint64_t)kvm_format_id(f, i);
-	return 0;
-}
-
-/* Guests that return to their VMM and not one kvm_exit: where no guest runs nothing is said. */
-static void probe_exits(const struct collector_env *env, const char *tracefs, struct probes *out)
-{
-	struct kvm_format *f = kvm_format_new();
-	uint64_t id[2], n[2];
-
-	if (f && kvm_load_formats(env->root, tracefs, f, NULL) > 0) {
-		id[0] = id_of(f, EV_EXIT);
-		id[1] = id_of(f, EV_USEREXIT);
-		if (id[0] && id[1] && !kvm_count(id, n, 2, PROBE_MS)) {
-			if (!n[0] && n[1] > OTHERS_ENOUGH)
-				probe_add(out, "kvm exits", SOURCE_PARTIAL, NULL, NO_EXITS);
-			else if (n[0])
-				probe_add(out, "kvm exits", SOURCE_OK, NULL, "kvm_exit fires");
-		}
-	}
-	kvm_format_free(f);
-}
-
-static void probe_rings(const struct collector_env *env, const struct kvm_rights *rights,
-			struct probes *out)
-{
-	int *cpu, n = kvm_online_cpus(env->root, &cpu);
-	struct kvm_reason r;
-
-	free(cpu);
-	if (n <= 0)
-		return;
-	if (kvm_why_partial(env->root, rights, (unsigned)n, RING_MAX,
-			    (unsigned long)n * (KVM_EVENTS + 1), &r))
-		probe_add(out, "perf rings", SOURCE_PARTIAL, r.mend, "%s", r.why);
-	else
-		probe_add(out, "perf rings", SOURCE_OK, NULL, "works");
-}
-
-static void events_probe(const struct collector_env *env, struct probes *out)
-{
-	static const char what[] = "kvm tracepoints";
-	struct kvm_rights rights;
-	struct kvm_reason r;
-	const char *tracefs;
-	int rc;
-
-	if (!sysroot_is_live(env->root)) {
-		probe_add(out, what, SOURCE_OFF,
-			  "run it without --root, or mount the host's /proc there",
-			  "fixture: %s is no live host's root", sysroot_dir(env->root));
-		return;
-	}
-	kvm_rights_read(&rights);
-	tracefs = kvm_tracefs(env->root, &rc);
-	rc = tracefs ? try_perf(env, tracefs) : 0;
-	if (kvm_why_not(env->root, &rights, rc == -ENOENT ? 0 : rc, &r)) {
-		probe_add(out, what, SOURCE_OFF, r.mend, "%s", r.why);
-		return;
-	}
-	probe_add(out, what, SOURCE_OK, NULL, "works");
-	probe_events(env, tracefs, out);
-	if (!env->sink) /* a program that collects finds it out by what comes, and does not wait */
-		probe_exits(env, tracefs, out);
-	probe_rings(env, &rights, out);
-}
-
 const struct collector collector_kvm_events = {
 	.name = "kvm_events",
 	.what = "exits, MMIO, ports, MSRs, hypercalls, user exits and halts, from kvm tracepoints",
-	.probe = events_probe,
+	.probe = kvm_events_probe,
 	.open = events_open,
 	.fd = events_fd,
 	.ready = events_ready,

@@ -78,6 +78,7 @@ static int open_engine(struct batch *b, char *err, size_t size)
 		.max_overhead_pct = b->o->max_overhead_pct,
 		.collector = {.delay_s = b->o->delay_s,
 			      .threads_by_proc = b->o->threads_by_proc,
+			      .events_how = b->o->events_how,
 			      .sample_hz = b->o->sample_hz,
 			      .sample_with = b->o->sample_with,
 			      .sample_host = b->o->sample_host,

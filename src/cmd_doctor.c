@@ -253,7 +253,8 @@ static bool in_list(const char *list, const char *name)
 static bool probe_all(struct doctor_report *r, struct sysroot *root, const struct options *o)
 {
 	const struct collector_config cfg = {.delay_s = o->delay_s,
-					     .threads_by_proc = o->threads_by_proc};
+					     .threads_by_proc = o->threads_by_proc,
+					     .events_how = o->events_how};
 	const struct collector_env env = {.root = root, .config = &cfg};
 	bool works = false;
 

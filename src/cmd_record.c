@@ -156,6 +156,7 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.max_overhead_pct = o->max_overhead_pct,
 		.collector = {.delay_s = o->delay_s,
 			      .threads_by_proc = o->threads_by_proc,
+			      .events_how = o->events_how,
 			      .sample_hz = o->sample_hz,
 			      .sample_with = o->sample_with,
 			      .sample_host = o->sample_host,

@@ -20,6 +20,7 @@ struct sysroot;
 struct inventory;
 struct kvm_names;
 
+enum events_how { EVENTS_AUTO, EVENTS_BPF, EVENTS_PERF };
 enum sample_with { SAMPLE_AUTO, SAMPLE_HW, SAMPLE_CLOCK };
 
 /* What the command line fixes for the run. */
@@ -27,6 +28,8 @@ struct collector_config {
 	double delay_s;
 	size_t ring_bytes; /* 0: by the rule of product.md, "Limits" */
 	bool threads_by_proc; /* two files a thread, though one BPF program could read them all */
+	uint8_t events_how; /* enum events_how: count in the kernel, or take each event */
+	bool few_keys; /* tests: room for a handful of keys in the kernel */
 	unsigned sample_hz; /* samples a second and CPU; 0: none */
 	uint8_t sample_with; /* enum sample_with */
 	bool sample_host, sample_guest; /* which domains; both or neither: all */

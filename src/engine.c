@@ -160,6 +160,8 @@ static int copy_config(struct engine *e, const struct engine_config *c)
 	e->config.collector.delay_s = c->delay_s;
 	if (getenv("KVMTOP_TEST_SMALL_RING")) /* docs/HACKING.md: provokes losses */
 		e->config.collector.lost_test = true;
+	if (getenv("KVMTOP_TEST_FEW_KEYS")) /* the same: more keys than there is room for */
+		e->config.collector.few_keys = true;
 	e->env.config = &e->config.collector;
 	e->delay_wanted = c->delay_s;
 	governor_init(&e->governor, c->max_overhead_pct);

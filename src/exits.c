@@ -298,19 +298,34 @@ void exits_samples(struct exits *x, const struct sample *s, size_t n)
 
 /* ---- sums that were made in the kernel ---- */
 
+static struct ex_key pair_key(enum kvm_kind kind, uint64_t key, uint32_t isa, uint8_t dir)
+{
+	return (struct ex_key){
+		.key = kind == KIND_VMEXIT && isa == ISA_VMX ? key & VMX_REASON : key,
+		.isa = kind == KIND_VMEXIT ? isa : 0,
+		.kind = (uint8_t)kind,
+		.dir = dir & 3,
+	};
+}
+
+/* Keys that the source could not tell apart are `other` here as well, whatever place there is. */
+static bool find_other(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
+{
+	o->cell = ex_set_other(&v->set, &o->key, &x->vcpu_limits);
+	o->vm_cell = ex_set_other(&v->vm->set, &o->key, &x->vm_limits);
+	o->direct = true;
+	o->idle = true; /* who knows: it is not in %EXIT */
+	x->no_memory += !o->cell;
+	return o->cell;
+}
+
 static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a)
 {
 	bool is_exit = a->kind == KIND_VMEXIT;
-	struct ex_open o = {
-		.key = {
-			.key = is_exit && a->isa == ISA_VMX ? a->key & VMX_REASON : a->key,
-			.isa = is_exit ? a->isa : 0,
-			.kind = a->kind,
-			.dir = a->dir & 3,
-		}};
+	struct ex_open o = {.key = pair_key(a->kind, a->key, a->isa, a->dir)};
 	struct ex_acc acc = {a->count, a->timed, a->sum_ns, a->min_ns, a->max_ns, a->sumsq};
 
-	if (!find_cells(x, v, &o))
+	if (a->other ? !find_other(x, v, &o) : !find_cells(x, v, &o))
 		return;
 	v->touched = true;
 	x->seen |= is_exit;
@@ -319,7 +334,7 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 	if (o.direct && o.vm_cell)
 		ex_acc_add(&o.vm_cell->now, &acc);
 	if (is_exit && !o.idle)
-		v->exit_ns += a->sum_ns;
+		v->exit_ns += a->within_ns;
 	if (!a->hist)
 		return;
 	if (o.vm_cell)
@@ -330,18 +345,50 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 		hist_merge(&v->hist, a->hist);
 }
 
+static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t vcpu_id)
+{
+	struct ex_thread *t = exits_thread(x, tid);
+
+	if (t && vcpu_id != t->kvm_id && vcpu_id >= 0)
+		exits_switch_vcpu(x, t, vcpu_id);
+	return t ? t->v : NULL;
+}
+
 void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
 {
 	exits_relate(x);
 	for (size_t i = 0; i < n; i++) {
-		struct ex_thread *t = exits_thread(x, a[i].tid);
+		struct ex_vcpu *v = vcpu_of(x, a[i].tid, a[i].vcpu_id);
 
-		if (!t || a[i].kind >= KIND_NR)
-			continue;
-		if (a[i].vcpu_id != t->kvm_id && a[i].vcpu_id >= 0)
-			exits_switch_vcpu(x, t, a[i].vcpu_id);
-		add_aggregate(x, t->v, &a[i]);
+		if (v && a[i].kind < KIND_NR && (a[i].count || a[i].timed))
+			add_aggregate(x, v, &a[i]);
 	}
+}
+
+static void set_open(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
+		     const struct open_pair *p)
+{
+	struct ex_open *o = &v->pair[kind];
+
+	*o = (struct ex_open){.begin = p->begin, .key = pair_key(kind, p->key, p->isa, p->dir)};
+	if (kind == KIND_VMEXIT)
+		o->idle = kvm_names_idle(x->vcpu_limits.names, o->key.isa, o->key.key);
+}
+
+void exits_open(struct exits *x, const struct thread_open *o)
+{
+	struct ex_vcpu *v = vcpu_of(x, o->tid, o->vcpu_id);
+
+	if (!v)
+		return;
+	x->unmatched += o->unmatched;
+	if (o->elsewhere)
+		return;
+	v->open = (uint8_t)(o->open & (KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT)));
+	if (v->open & KIND_BIT(KIND_VMEXIT))
+		set_open(x, v, KIND_VMEXIT, &o->exit);
+	if (v->open & KIND_BIT(KIND_USEREXIT))
+		set_open(x, v, KIND_USEREXIT, &o->user);
 }
 
 /* ---- losses, intervals ---- */

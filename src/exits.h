@@ -102,6 +102,7 @@ void exits_free(struct exits *x); /* after the inventory's objects let go of the
 
 void exits_samples(struct exits *x, const struct sample *s, size_t n);
 void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n);
+void exits_open(struct exits *x, const struct thread_open *o);
 void exits_loss(struct exits *x, const struct loss *l);
 void exits_kinds(struct exits *x, unsigned kinds, bool entry_exit);
 

@@ -94,6 +94,11 @@ static struct ex_cell *other_cell(struct ex_table *t, const struct ex_key *k,
 	return t->other;
 }
 
+struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l)
+{
+	return other_cell(&s->kind[k->kind], k, l);
+}
+
 static int reserve(struct ex_table *t, unsigned max)
 {
 	unsigned room = t->room ? t->room * 2 : 4;

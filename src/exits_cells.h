@@ -75,6 +75,8 @@ static inline uint32_t ex_tag(uint32_t isa, uint8_t dir)
 struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k);
 /* The same, made at first use; `other` when the table is full. NULL: no memory. */
 struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l);
+/* The cell of what has no key; NULL: no memory. */
+struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l);
 /*
  * Makes room where keys that did not fit were busier in this interval than the least busy key:
  * that one's figures go to `other`, its cell becomes empty. To be called after the interval was

@@ -27,21 +27,11 @@ const struct kvm_event_name kvm_events[KVM_EVENTS] = {
 	{"kvm", "kvm_enter", EV_ENTRY}, /* LoongArch */
 };
 
-/* A field within raw data; size 0: the event has none. */
-struct slot {
-	uint16_t offset;
-	uint8_t size; /* 1, 2, 4 or 8 */
-	bool is_signed;
-};
-
-enum dir_rule { DIR_RULE_NONE, DIR_RULE_FLAG, DIR_RULE_MMIO };
-enum key_rule { KEY_PLAIN, KEY_ISA, KEY_ARM64, KEY_USER, KEY_NONE };
-
 struct layout {
 	enum ev_type type;
 	const char *key, *aux, *dir, *extra; /* extra: isa, esr_ec or errno, by key_rule */
-	enum dir_rule dir_rule;
-	enum key_rule key_rule;
+	enum kvm_dir_rule dir_rule;
+	enum kvm_key_rule key_rule;
 	uint32_t isa;
 };
 
@@ -65,11 +55,7 @@ static const struct layout layouts[] = {
 
 struct decoder {
 	int id; /* 0: not loaded */
-	uint8_t type; /* enum ev_type */
-	uint8_t dir_rule, key_rule;
-	uint32_t isa;
-	uint32_t need; /* bytes of raw data that the slots reach */
-	struct slot pid, key, aux, dir, extra, vcpu;
+	struct kvm_layout l;
 };
 
 struct kvm_format {
@@ -94,7 +80,8 @@ void kvm_format_free(struct kvm_format *f)
 
 /* ---- reading a format ---- */
 
-static bool take_field(struct tep_event *ev, const char *name, struct slot *out, uint32_t *need)
+static bool take_field(struct tep_event *ev, const char *name, struct kvm_field *out,
+		       uint32_t *need)
 {
 	struct tep_format_field *field = tep_find_any_field(ev, name);
 
@@ -102,19 +89,22 @@ static bool take_field(struct tep_event *ev, const char *name, struct slot *out,
 		return false;
 	if (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)
 		return false;
-	*out = (struct slot){(uint16_t)field->offset, (uint8_t)field->size,
-			     (field->flags & TEP_FIELD_IS_SIGNED) != 0};
+	*out = (struct kvm_field){(uint16_t)field->offset, (uint8_t)field->size,
+				  (field->flags & TEP_FIELD_IS_SIGNED) != 0};
 	if (*need < out->offset + (uint32_t)out->size)
 		*need = out->offset + (uint32_t)out->size;
 	return true;
 }
 
-static bool take_layout(struct tep_event *ev, const struct layout *l, struct decoder *d)
+static bool take_layout(struct tep_event *ev, const struct layout *l, struct kvm_layout *d)
 {
-	*d = (struct decoder){.id = ev->id, .type = (uint8_t)l->type, .isa = l->isa};
-	d->dir_rule = (uint8_t)l->dir_rule;
-	d->key_rule = (uint8_t)l->key_rule;
-	d->need = sizeof(uint16_t); /* common_type */
+	*d = (struct kvm_layout){
+		.type = l->type,
+		.dir_rule = l->dir_rule,
+		.key_rule = l->key_rule,
+		.isa = l->isa,
+		.need = sizeof(uint16_t), /* common_type */
+	};
 	if (!take_field(ev, "common_pid", &d->pid, &d->need))
 		return false;
 	if (l->key && !take_field(ev, l->key, &d->key, &d->need))
@@ -130,7 +120,7 @@ static bool take_layout(struct tep_event *ev, const struct layout *l, struct dec
 	return true;
 }
 
-static bool choose_layout(struct tep_event *ev, enum ev_type type, struct decoder *d)
+static bool choose_layout(struct tep_event *ev, enum ev_type type, struct kvm_layout *d)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		if (layouts[i].type == type && take_layout(ev, &layouts[i], d))
@@ -185,7 +175,7 @@ static size_t fields_only(const char *text, size_t len)
 int kvm_format_load(struct kvm_format *f, unsigned event, const char *text, size_t len)
 {
 	struct tep_handle *tep = tep_alloc();
-	struct decoder d;
+	struct decoder d = {0};
 	struct tep_event *ev;
 	int rc = -EINVAL;
 
@@ -194,7 +184,8 @@ int kvm_format_load(struct kvm_format *f, unsigned event, const char *text, size
 	tep_set_loglevel(TEP_LOG_NONE); /* it would print into the screen */
 	ev = parse(tep, kvm_events[event].system, text, fields_only(text, len));
 	if (ev && ev->id > 0 && ev->id <= UINT16_MAX &&
-	    choose_layout(ev, kvm_events[event].type, &d)) {
+	    choose_layout(ev, kvm_events[event].type, &d.l)) {
+		d.id = ev->id;
 		rc = note_id(f, event, d.id);
 		if (!rc) {
 			f->event[event] = d;
@@ -210,9 +201,14 @@ int kvm_format_id(const struct kvm_format *f, unsigned event)
 	return event < KVM_EVENTS ? f->event[event].id : 0;
 }
 
+const struct kvm_layout *kvm_format_layout(const struct kvm_format *f, unsigned event)
+{
+	return kvm_format_id(f, event) ? &f->event[event].l : NULL;
+}
+
 /* ---- decoding ---- */
 
-static inline uint64_t load(const uint8_t *raw, struct slot s)
+static inline uint64_t load(const uint8_t *raw, struct kvm_field s)
 {
 	uint64_t v8;
 	uint32_t v4;
@@ -236,7 +232,7 @@ static inline uint64_t load(const uint8_t *raw, struct slot s)
 }
 
 /* VMX: 16 bits of reason and the flag of a failed entry; the other flags are no reasons. */
-static void exit_x86(const struct decoder *d, const uint8_t *raw, struct sample *s)
+static void exit_x86(const struct kvm_layout *d, const uint8_t *raw, struct sample *s)
 {
 	s->isa = (uint32_t)load(raw, d->extra);
 	if (s->isa == ISA_VMX)
@@ -245,7 +241,7 @@ static void exit_x86(const struct decoder *d, const uint8_t *raw, struct sample 
 		s->key &= UINT32_MAX;
 }
 
-static void exit_arm64(const struct decoder *d, const uint8_t *raw, struct sample *s)
+static void exit_arm64(const struct kvm_layout *d, const uint8_t *raw, struct sample *s)
 {
 	enum { ARM_EXCEPTION_TRAP = 2 };
 
@@ -254,7 +250,7 @@ static void exit_arm64(const struct decoder *d, const uint8_t *raw, struct sampl
 		s->key = KVM_ARM_TRAP | (load(raw, d->extra) & 0xffff);
 }
 
-static void exit_user(const struct decoder *d, const uint8_t *raw, struct sample *s)
+static void exit_user(const struct kvm_layout *d, const uint8_t *raw, struct sample *s)
 {
 	int32_t err = (int32_t)load(raw, d->extra);
 
@@ -262,7 +258,7 @@ static void exit_user(const struct decoder *d, const uint8_t *raw, struct sample
 		s->key = KVM_USEREXIT_ERROR | (uint32_t)-err;
 }
 
-static uint8_t direction(const struct decoder *d, const uint8_t *raw)
+static uint8_t direction(const struct kvm_layout *d, const uint8_t *raw)
 {
 	uint64_t v = load(raw, d->dir);
 
@@ -274,7 +270,7 @@ static uint8_t direction(const struct decoder *d, const uint8_t *raw)
 bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t len,
 		       struct sample *s)
 {
-	const struct decoder *d;
+	const struct kvm_layout *d;
 	uint16_t id;
 
 	if (len < sizeof(id))
@@ -282,10 +278,10 @@ bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t 
 	memcpy(&id, raw, sizeof(id));
 	if (id >= f->ids || !f->by_id[id])
 		return false;
-	d = &f->event[f->by_id[id] - 1];
+	d = &f->event[f->by_id[id] - 1].l;
 	if (len < d->need)
 		return false;
-	s->type = d->type;
+	s->type = (uint8_t)d->type;
 	s->isa = d->isa;
 	s->tid = (int32_t)load(raw, d->pid);
 	s->vcpu_id = d->vcpu.size ? (int32_t)load(raw, d->vcpu) : -1;

@@ -25,6 +25,26 @@ extern const struct kvm_event_name kvm_events[KVM_EVENTS];
 
 struct kvm_format;
 
+/* A field within raw data; size 0: the event has none. */
+struct kvm_field {
+	uint16_t offset;
+	uint8_t size; /* 1, 2, 4 or 8 */
+	bool is_signed;
+};
+
+/* How the direction follows from `dir`, and the key from `key` and `extra`: kvm_format.c. */
+enum kvm_dir_rule { DIR_RULE_NONE, DIR_RULE_FLAG, DIR_RULE_MMIO };
+enum kvm_key_rule { KEY_PLAIN, KEY_ISA, KEY_ARM64, KEY_USER, KEY_NONE };
+
+struct kvm_layout {
+	enum ev_type type;
+	enum kvm_dir_rule dir_rule;
+	enum kvm_key_rule key_rule;
+	uint32_t isa;
+	uint32_t need; /* bytes of raw data that the fields reach */
+	struct kvm_field pid, key, aux, dir, extra, vcpu; /* extra: isa, esr_ec or errno */
+};
+
 struct kvm_format *kvm_format_new(void); /* NULL: no memory */
 void kvm_format_free(struct kvm_format *f);
 /*
@@ -35,6 +55,8 @@ void kvm_format_free(struct kvm_format *f);
 int kvm_format_load(struct kvm_format *f, unsigned event, const char *text, size_t len);
 /* The id that kvm_format_load() returned, 0 where it did not. */
 int kvm_format_id(const struct kvm_format *f, unsigned event);
+/* What a decoder needs to know, for one that runs elsewhere; NULL where it was not loaded. */
+const struct kvm_layout *kvm_format_layout(const struct kvm_format *f, unsigned event);
 
 /*
  * Decodes len bytes of raw data. False: no event of ours, or too short for its own

@@ -114,6 +114,16 @@ static void on_aggregates(void *ctx, const struct aggregate *a, size_t n)
 	exits_aggregates(&((struct model *)ctx)->ex, a, n);
 }
 
+static void on_open(void *ctx, const struct thread_open *o)
+{
+	exits_open(&((struct model *)ctx)->ex, o);
+}
+
+static void on_events_by(void *ctx, enum events_by by)
+{
+	((struct model *)ctx)->events_by = by;
+}
+
 static void on_loss(void *ctx, const struct loss *l)
 {
 	struct model *m = ctx;
@@ -256,6 +266,8 @@ static void on_source(void *ctx, const char *name, int state, const char *why, c
 static const struct sink sink_template = {
 	.samples = on_samples,
 	.aggregates = on_aggregates,
+	.open = on_open,
+	.events_by = on_events_by,
 	.loss = on_loss,
 	.loss_count = on_loss_count,
 	.kinds = on_kinds,

@@ -363,6 +363,7 @@ int model_host_rows(struct commit *c)
 	row->late = m->ex.late;
 	row->unmatched = m->ex.unmatched;
 	row->entry_exit = m->ex.seen;
+	row->events_by = (uint8_t)m->events_by;
 	row->discovering = m->discovering;
 	row->discovered = m->discovered;
 	return 0;

@@ -81,6 +81,7 @@ struct model {
 	struct inventory *inv;
 	const struct kvm_names *names;
 	struct exits ex;
+	enum events_by events_by;
 	struct sink sink;
 	struct demand demand;
 	struct model_host host;

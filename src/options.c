@@ -33,6 +33,7 @@ enum {
 	OPT_TOTALS,
 	OPT_WHEN,
 	OPT_MAX_OVERHEAD,
+	OPT_EVENTS_BY,
 	OPT_THREADS_BY,
 	OPT_SAMPLE_WITH,
 	OPT_HOST,
@@ -295,6 +296,21 @@ static int parse_threads_by(struct options *o, const char *arg, char *err, size_
 	return 0;
 }
 
+static int parse_events_by(struct options *o, const char *arg, char *err, size_t size)
+{
+	static const char *const how[] = {
+		[EVENTS_AUTO] = "auto", [EVENTS_BPF] = "bpf", [EVENTS_PERF] = "perf"};
+	char buf[40];
+
+	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++)
+		if (strcmp(arg, how[i]) == 0) {
+			o->events_how = (uint8_t)i;
+			return 0;
+		}
+	return bad(err, size, "--events-by '%s': not a source of events: give auto, bpf or perf",
+		   shown(arg, buf, sizeof(buf)));
+}
+
 #define SAMPLE_HZ 997 /* no whole number of milliseconds: nothing that ticks keeps step with it */
 #define SAMPLE_HZ_MAX 100000
 
@@ -506,6 +522,8 @@ const struct option_row option_rows[] = {
 	 NULL, FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_when},
 	{OPT_MAX_OVERHEAD, "max-overhead", "PCT", "give up events that would cost more of the host than this; 0: never (2)",
 	 "0 1 2 5 10", COLLECTS, false, parse_overhead},
+	{OPT_EVENTS_BY, "events-by", "HOW", "count KVM's events inside the kernel (bpf), or take each of them (perf): auto, bpf or perf (auto: bpf where that works)",
+	 "auto bpf perf", COLLECTS | FOR_DOCTOR, false, parse_events_by},
 	{OPT_THREADS_BY, "threads-by", "HOW", "read the threads' counters by a BPF program where that works, or always from /proc: auto or proc (auto)",
 	 "auto proc", COLLECTS, false, parse_threads_by},
 	{'F', "freq", "HZ", "samples for hot symbols, a second and CPU; 0: none (997)", "0 97 997 4999", COLLECTS, false, parse_freq},

@@ -63,6 +63,7 @@ struct options {
 	const char *when_text;
 	double max_overhead_pct;
 	bool threads_by_proc;
+	uint8_t events_how; /* enum events_how */
 	unsigned sample_hz; /* -F; 997 by default, 0: no samples */
 	uint8_t sample_with; /* enum sample_with */
 	bool sample_host, sample_guest; /* both or neither: all domains */

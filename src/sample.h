@@ -153,9 +153,31 @@ struct aggregate {
 	uint64_t key;
 	uint64_t count, timed;
 	uint64_t sum_ns, min_ns, max_ns;
+	uint64_t within_ns; /* of sum_ns: what is not before the interval */
 	unsigned __int128 sumsq; /* of ns */
 	const struct hist *hist; /* NULL: none */
+	bool other; /* of keys that found no place: key, isa and dir say nothing */
 };
+
+struct open_pair {
+	int64_t begin; /* ns, CLOCK_MONOTONIC */
+	uint64_t key;
+	uint32_t isa;
+	uint8_t dir;
+};
+
+/* What such a source found at the interval's end in a thread that had events in it. */
+struct thread_open {
+	int32_t tid;
+	int32_t vcpu_id; /* -1: by thread */
+	uint32_t open; /* KIND_BIT of KIND_VMEXIT, KIND_USEREXIT: which of the two is open */
+	bool elsewhere; /* another thread runs the vCPU now, and says what is open */
+	uint32_t unmatched; /* pairs of this interval whose end never came */
+	struct open_pair exit, user;
+};
+
+/* Where the events of exits come from: for the screen, and for what they cost. */
+enum events_by { EVENTS_BY_NONE, EVENTS_BY_PERF, EVENTS_BY_BPF };
 
 /* A window in which events of a CPU are missing: no pair that overlaps it is timed. */
 struct loss {
@@ -243,7 +265,11 @@ struct task_reading {
 struct sink {
 	void *ctx;
 	void (*samples)(void *ctx, const struct sample *s, size_t n); /* in time order */
+	/* One without a count only makes its thread known: it may be gone before its figures come.
+	 */
 	void (*aggregates)(void *ctx, const struct aggregate *a, size_t n);
+	void (*open)(void *ctx, const struct thread_open *o); /* after the thread's aggregates */
+	void (*events_by)(void *ctx, enum events_by by); /* from now on; NULL: not taken */
 	void (*loss)(void *ctx, const struct loss *l);
 	void (*loss_count)(void *ctx, const struct loss_count *c);
 	/*

@@ -231,6 +231,7 @@ struct snap_host {
 	int unwatched_cpu;
 	int64_t unwatched_ns;
 	bool entry_exit; /* kvm_entry/kvm_exit were seen on this kernel */
+	uint8_t events_by; /* enum events_by: the source of exits and accesses */
 	bool root;
 	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */
 };

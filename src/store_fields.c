@@ -148,6 +148,7 @@ static const struct store_field host_fields[] = {
 	ENUM(37, U8, struct snap_host, root, 1),
 	ONE(38, U32, struct snap_host, discovering),
 	ONE(39, U32, struct snap_host, discovered),
+	ENUM(40, U8, struct snap_host, events_by, EVENTS_BY_BPF),
 	END,
 };
 

@@ -214,6 +214,8 @@ class Kvmtop:
                                      f"kvmtop-{os.getpid()}-{len(_children)}.err"), "w+b")
         how = os.environ.get("TEST_THREADS_BY")  # the same tests with another source of the threads' figures
         args = (*(["--threads-by", how] if how else []), *args)
+        how = os.environ.get("TEST_EVENTS_BY")  # and of the events
+        args = (*(["--events-by", how] if how else []), *args)
         self.p = child([*wrap, program, "--batch", "--format", "json", "-d", str(delay),
                         *map(str, args)], stdout=subprocess.PIPE, stderr=self.err,
                        stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})

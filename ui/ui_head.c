@@ -73,6 +73,8 @@ static void interval_text(const struct ui *ui, char *out, size_t size)
 static void draw_right(struct ui *ui, const struct area *a, int left)
 {
 	const struct snap_host *h = &ui->shown->host;
+	static const char *const by[] = {
+		[EVENTS_BY_NONE] = "", [EVENTS_BY_PERF] = " perf", [EVENTS_BY_BPF] = " bpf"};
 	char when[72], dt[16], own[48] = "", own_cpu[16], own_guest[16], all[96];
 	int x = a->w - 1;
 
@@ -82,7 +84,7 @@ static void draw_right(struct ui *ui, const struct area *a, int left)
 		snprintf(own, sizeof(own), " self %s+%s%%",
 			 pct(h->self_cpu, own_cpu, sizeof(own_cpu)),
 			 pct(h->self_guest, own_guest, sizeof(own_guest)));
-	snprintf(all, sizeof(all), " %s%s", dt, own);
+	snprintf(all, sizeof(all), " %s%s%s", dt, by[h->events_by], own);
 	/* What must give way goes in this order: own cost, interval, clock. */
 	if (x - (int)(strlen(all) + strlen(when)) < left + 1)
 		snprintf(all, sizeof(all), " %s", dt);

@@ -47,6 +47,9 @@ _kvmtop()
 	--max-overhead)
 		words='0 1 2 5 10'
 		;;
+	--events-by)
+		words='auto bpf perf'
+		;;
 	--threads-by)
 		words='auto proc'
 		;;
@@ -111,7 +114,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --at --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --at --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

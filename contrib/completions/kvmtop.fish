@@ -23,6 +23,7 @@ complete -c kvmtop -l event -x -a 'vmexit mmio ioport msr hypercall userexit hal
 complete -c kvmtop -l totals -d 'counts and times of exits since the start, not of the interval'
 complete -c kvmtop -l when -x -a '' -d 'only rows for which this holds: '\''steal_max_pct>20 and exit_pct>5 for 3'\''; exit status 3 when there was one'
 complete -c kvmtop -l max-overhead -x -a '0 1 2 5 10' -d 'give up events that would cost more of the host than this; 0: never (2)'
+complete -c kvmtop -l events-by -x -a 'auto bpf perf' -d 'count KVM'\''s events inside the kernel (bpf), or take each of them (perf): auto, bpf or perf (auto: bpf where that works)'
 complete -c kvmtop -l threads-by -x -a 'auto proc' -d 'read the threads'\'' counters by a BPF program where that works, or always from /proc: auto or proc (auto)'
 complete -c kvmtop -s F -l freq -x -a '0 97 997 4999' -d 'samples for hot symbols, a second and CPU; 0: none (997)'
 complete -c kvmtop -l sample-with -x -a 'auto hw clock' -d 'sample by hw (hardware cycles), clock (cpu-clock), or auto: hw where no guest can miss the counter (auto)'

@@ -128,7 +128,8 @@ static void begin(struct run *r, unsigned kinds, bool lost_test)
 				.loss_count = on_loss_count,
 				.kinds = on_kinds,
 				.source = on_source};
-	r->config = (struct collector_config){.delay_s = 1, .lost_test = lost_test};
+	r->config = (struct collector_config){
+		.delay_s = 1, .lost_test = lost_test, .events_how = EVENTS_PERF};
 	r->env = (struct collector_env){.sink = &r->sink, .config = &r->config};
 	assert_int_equal(sysroot_open(NULL, &r->env.root), 0);
 	assert_int_equal(collector_kvm_events.open(&r->env, &r->state), 0);

@@ -1,0 +1,771 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counts and times KVM's events inside the kernel: the rules of exits.c, event for event.
+ *
+ * Where the fields of an event are is told before loading, in constants read from its `format`;
+ * the running kernel's type information is not needed. A record is copied to the stack at once:
+ * the verifier lets nobody add a variable to the context.
+ */
+#include "kvm_counts.h"
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+/* enum ev_type, kvm_kind, ev_dir of sample.h; key and dir rules of kvm_format.h */
+enum { ENTRY, EXIT, MMIO, PIO, MSR, HYPERCALL, USEREXIT, WAKEUP, POLL };
+enum { K_EXIT, K_MMIO, K_IOPORT, K_MSR, K_HYPERCALL, K_USEREXIT, K_HALT };
+enum { D_NONE, D_READ, D_WRITE, D_UNSATISFIED };
+enum { DIR_RULE_NONE, DIR_RULE_FLAG, DIR_RULE_MMIO };
+enum { KEY_PLAIN, KEY_ISA, KEY_ARM64, KEY_USER, KEY_NONE };
+#define ISA_VMX 1
+#define BIT(n) (1u << (n))
+/* Of 0 the kernel takes the event away from everybody who listens to the tracepoint through perf.
+ */
+#define PASS_ON 1
+/* For the verifier; the compiler would know it already, and leave it out or test a copy. */
+#define BOUND(v, room)                                                                             \
+	do {                                                                                       \
+		asm volatile("" : "+r"(v));                                                        \
+		(v) &= (room)-1;                                                                   \
+	} while (0)
+
+#define MAPPED_ARRAY(name, of)                                                                     \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
+		__uint(max_entries, 1);                                                            \
+		__type(key, __u32);                                                                \
+		__type(value, of);                                                                 \
+	} name SEC(".maps")
+
+MAPPED_ARRAY(threads, struct kc_thread);
+MAPPED_ARRAY(slots, struct kc_slot);
+MAPPED_ARRAY(octaves, struct kc_octave);
+MAPPED_ARRAY(busy, struct kc_busy);
+MAPPED_ARRAY(dirty_threads, __u64); /* two halves of config.threads */
+MAPPED_ARRAY(free_threads, __u64);
+MAPPED_ARRAY(free_slots, __u64);
+MAPPED_ARRAY(free_octaves, __u64);
+
+struct thread_key {
+	__u32 tid;
+	__s32 vcpu; /* -1: what the thread runs now */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct thread_key);
+	__type(value, __u32);
+} by_thread SEC(".maps");
+
+struct vcpu_key {
+	__u32 tgid;
+	__s32 vcpu;
+};
+
+/* The thread that runs a vCPU, for vCPUs may change threads in the middle of an exit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct vcpu_key);
+	__type(value, __u32);
+} by_vcpu SEC(".maps");
+
+/* Tells of a thread at once that was not known: it may have ended before the next tick. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} news SEC(".maps");
+
+const volatile struct kc_config config SEC(".rodata.config");
+struct kc_control control SEC(".data.control");
+
+/*
+ * One event, and where it is counted. Of numbers only: functions that are verified once, and not
+ * again for each way that leads to them, take no other pointers.
+ */
+struct event {
+	__u64 now, key, aux;
+	__u32 isa;
+	__s32 vcpu;
+	__u32 dir;
+	__u32 epoch, half;
+	__u32 index; /* the thread's entry */
+	__u32 unused;
+};
+
+/* ---- the record ---- */
+
+static __always_inline __u64 field(const __u8 *raw, const volatile struct kc_field *f)
+{
+	__u32 at = f->offset;
+
+	switch (f->size) {
+	case 8:
+		return *(const volatile __u64 *)(raw + at);
+	case 4:
+		if (f->is_signed)
+			return (__u64)(__s64) * (const volatile __s32 *)(raw + at);
+		return *(const volatile __u32 *)(raw + at);
+	case 2:
+		return *(const volatile __u16 *)(raw + at);
+	case 1:
+		return raw[at];
+	default:
+		return 0;
+	}
+}
+
+static __always_inline __u32 direction(const __u8 *raw, const volatile struct kc_layout *l)
+{
+	__u64 v;
+
+	if (l->dir_rule == DIR_RULE_NONE)
+		return D_NONE;
+	v = field(raw, &l->dir);
+	if (l->dir_rule == DIR_RULE_FLAG)
+		return v ? D_WRITE : D_READ;
+	return v == 0 ? D_UNSATISFIED : v == 1 ? D_READ : v == 2 ? D_WRITE : D_NONE;
+}
+
+static __always_inline void decode_key(const __u8 *raw, const volatile struct kc_layout *l,
+				       struct event *e)
+{
+	__s32 err;
+
+	switch (l->key_rule) {
+	case KEY_ISA:
+		e->isa = (__u32)field(raw, &l->extra);
+		e->key &= e->isa == ISA_VMX ? 0x8000ffff : 0xffffffff;
+		break;
+	case KEY_ARM64:
+		e->key &= 0x7fffffff;
+		if (e->key == 2)
+			e->key = 0x10000 | (field(raw, &l->extra) & 0xffff);
+		break;
+	case KEY_USER:
+		err = (__s32)field(raw, &l->extra);
+		if (err < 0 && err != -4)
+			e->key = 0x100000000ull | (__u32)-err;
+		break;
+	default:
+		break;
+	}
+}
+
+static __always_inline bool decode(const void *ctx, const volatile struct kc_layout *l,
+				   struct event *e)
+{
+	__u64 raw[KC_RECORD / 8];
+	const __u8 *r = (const __u8 *)raw;
+
+	if (bpf_probe_read_kernel(raw, sizeof(raw), ctx))
+		return false;
+	e->key = field(r, &l->key);
+	e->aux = field(r, &l->aux);
+	e->vcpu = l->vcpu.size ? (__s32)field(r, &l->vcpu) : -1;
+	e->isa = l->isa;
+	e->dir = direction(r, l);
+	decode_key(r, l, e);
+	return true;
+}
+
+/* ---- memory ---- */
+
+/* The `keep` last ones are for others; 0: none is free. */
+static __always_inline __u32 take(void *list, enum kc_pool pool, __u32 size, __u32 keep)
+{
+	__u32 head = *(volatile __u32 *)&control.head[pool];
+	__u32 tail = *(volatile __u32 *)&control.tail[pool], at;
+	__u64 *index;
+
+	if ((__s32)(tail - head) <= (__s32)(keep + config.margin))
+		return 0;
+	at = __sync_fetch_and_add(&control.head[pool], 1) & (size - 1);
+	index = bpf_map_lookup_elem(list, &at);
+	return index ? (__u32)*index : 0;
+}
+
+static __always_inline struct kc_slot *slot_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&slots, &index);
+}
+
+static __always_inline struct kc_thread *thread_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&threads, &index);
+}
+
+/* First event of the thread in this epoch: kvmtop will read it, and what it had open till now. */
+static __always_inline void touch(struct event *e, struct kc_thread *t)
+{
+	__u64 *place;
+	__u32 at;
+
+	if (t->epoch == e->epoch)
+		return;
+	t->before.exit = t->pair[K_EXIT];
+	t->before.user = t->pair[K_USEREXIT];
+	t->before.open = t->open;
+	t->dirty[e->half & 1] = 0;
+	t->unmatched[e->half & 1] = 0;
+	*(volatile __u32 *)&t->epoch = e->epoch;
+	at = __sync_fetch_and_add(&control.dirty[e->half & 1], 1);
+	if (at >= config.threads)
+		return;
+	at += e->half ? config.threads : 0;
+	place = bpf_map_lookup_elem(&dirty_threads, &at);
+	if (place)
+		*place = e->index;
+}
+
+static __always_inline struct kc_half *half_of(struct event *e, struct kc_thread *t,
+					       struct kc_slot *s, __u32 index)
+{
+	struct kc_half *h = &s->half[e->half & 1];
+
+	if (h->epoch == e->epoch)
+		return h;
+	h->count = h->timed = h->sum = h->within = 0;
+	h->sumsq_low = h->sumsq_high = 0;
+	h->min = h->max = 0;
+	h->octaves = 0;
+	h->next = t->dirty[e->half & 1];
+	h->epoch = e->epoch;
+	t->dirty[e->half & 1] = index;
+	return h;
+}
+
+static __always_inline bool stale(const struct kc_slot *s, __u32 epoch)
+{
+	return epoch - s->half[0].epoch > KC_STALE && epoch - s->half[1].epoch > KC_STALE;
+}
+
+static __always_inline __u32 bucket_of(__u64 key, __u32 kind)
+{
+	if (kind == K_EXIT)
+		return key & (KC_EXIT_BUCKETS - 1);
+	return KC_EXIT_BUCKETS + (((__u32)(key ^ key >> 12) * 0x9e3779b1u + kind) >> 28);
+}
+
+static __always_inline __u32 other_slot(struct kc_thread *t, __u32 kind)
+{
+	__u32 index;
+	struct kc_slot *s;
+
+	BOUND(kind, KC_KINDS_ROOM);
+	__sync_fetch_and_add(&control.other, 1);
+	index = t->other[kind];
+	if (index)
+		return index;
+	index = take(&free_slots, KC_POOL_SLOTS, config.slots, 0);
+	s = slot_at(index);
+	if (!index || !s)
+		return 0;
+	s->key = 0;
+	s->tag = KC_TAG(kind, 0, 0) | KC_TAG_OTHER;
+	t->other[kind] = index;
+	return index;
+}
+
+/* The slot of a key, made at its first event. */
+__noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
+{
+	__u32 b = bucket_of(key, kind), i, unused = 0, left = KC_CHAIN;
+	struct kc_thread *t;
+	struct kc_slot *s;
+
+	if (!e)
+		return 0;
+	t = thread_at(e->index);
+	if (!t || b >= KC_BUCKETS)
+		return 0;
+	i = t->bucket[b];
+	for (int n = 0; n < KC_CHAIN; n++) {
+		if (!i)
+			break;
+		s = slot_at(i);
+		if (!s)
+			return 0;
+		if (s->key == key && s->tag == tag)
+			return i;
+		if (stale(s, e->epoch))
+			unused = i;
+		left--;
+		i = s->next;
+	}
+	if (unused) {
+		i = unused;
+		s = slot_at(i);
+		if (!s)
+			return 0;
+	} else {
+		i = left ? take(&free_slots, KC_POOL_SLOTS, config.slots,
+				kind == K_EXIT ? config.slots / 8 : config.slots / 4)
+			 : 0;
+		s = slot_at(i);
+		if (!i || !s)
+			return other_slot(t, kind);
+		s->next = t->bucket[b];
+		t->bucket[b] = i;
+	}
+	s->key = key;
+	s->tag = tag;
+	return i;
+}
+
+/* ---- times ---- */
+
+static __always_inline __u32 highest_bit(__u64 v)
+{
+	__u32 n = 0;
+
+	if (v >> 32) {
+		n += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		n += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		n += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		n += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		n += 2;
+		v >>= 2;
+	}
+	return n + (__u32)(v >> 1);
+}
+
+/* As hist.c places it. */
+static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct kc_half *h,
+				     __u64 ns)
+{
+	__u32 octave = 0, step = (__u32)ns & (KC_STEPS - 1), bit, half = e->half & 1;
+	struct kc_octave *o;
+
+	if (ns >= KC_STEPS) {
+		bit = highest_bit(ns);
+		octave = bit - 4;
+		step = (__u32)(ns >> ((bit - 5) & 63)) & (KC_STEPS - 1);
+		if (octave >= KC_OCTAVES) {
+			octave = KC_OCTAVES - 1;
+			step = KC_STEPS - 1;
+		}
+	}
+	if (octave >= KC_OCTAVES)
+		return;
+	if (!s->octave[octave])
+		s->octave[octave] = take(&free_octaves, KC_POOL_OCTAVES, config.octaves, 0);
+	bit = s->octave[octave];
+	o = bpf_map_lookup_elem(&octaves, &bit);
+	if (!bit || !o) {
+		__sync_fetch_and_add(&control.no_octave, 1);
+		return;
+	}
+	if (!(h->octaves & 1ull << octave)) {
+		__u64 *clear = (__u64 *)o->n[half];
+
+		for (int i = 0; i < KC_STEPS / 2; i++)
+			((volatile __u64 *)clear)[i] = 0;
+		h->octaves |= 1ull << octave;
+	}
+	o->n[half][step & (KC_STEPS - 1)]++;
+}
+
+static __always_inline void add_square(struct kc_half *h, __u64 ns)
+{
+	__u64 high = ns >> 32, low = ns & 0xffffffff, sum;
+
+	sum = h->sumsq_low + low * low;
+	h->sumsq_high += sum < h->sumsq_low;
+	h->sumsq_low = sum;
+	if (!high)
+		return;
+	sum = h->sumsq_low + (high * low << 33);
+	h->sumsq_high += (sum < h->sumsq_low) + (high * low >> 31) + high * high;
+	h->sumsq_low = sum;
+}
+
+__noinline int add_time(struct event *e, __u32 slot, __u64 ns, __u64 within)
+{
+	struct kc_slot *s = slot_at(slot);
+	struct kc_thread *t;
+	struct kc_half *h;
+
+	if (!e || !slot || !s)
+		return 0;
+	t = thread_at(e->index);
+	if (!t)
+		return 0;
+	h = half_of(e, t, s, slot);
+	if (!h->timed || ns < h->min)
+		h->min = ns;
+	if (ns > h->max)
+		h->max = ns;
+	h->timed++;
+	h->sum += ns;
+	h->within += within;
+	add_square(h, ns);
+	add_hist(e, s, h, ns);
+	return 0;
+}
+
+/* ---- pairs ---- */
+
+static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u32 type, __u32 kind,
+				       __u64 key, __u64 tag)
+{
+	__u32 i = find_slot(e, kind, key, tag);
+	struct kc_slot *s = slot_at(i);
+
+	if (!i || !s) {
+		__sync_fetch_and_add(&control.lost[type], 1);
+		return 0;
+	}
+	half_of(e, t, s, i)->count++;
+	return i;
+}
+
+static __always_inline __u32 count_bits(__u32 v)
+{
+	__u32 n = 0;
+
+	for (int i = 0; i < KC_PAIRS; i++)
+		n += v >> i & 1;
+	return n;
+}
+
+static __always_inline void begin_pair(struct event *e, struct kc_thread *t, __u32 type, __u32 kind,
+				       __u32 isa)
+{
+	struct kc_pair *p = &t->pair[kind];
+	__u64 tag = KC_TAG(kind, e->dir, isa);
+
+	if (t->open & BIT(kind)) {
+		t->unmatched[e->half & 1]++;
+		t->open &= ~BIT(kind);
+	}
+	p->begin = e->now;
+	p->key = e->key;
+	p->tag = tag;
+	p->slot = add_count(e, t, type, kind, e->key, tag);
+	if (p->slot && control.seen && control.entry_exit)
+		t->open |= BIT(kind);
+}
+
+/* A slot that stood unused for long may have another key by now. */
+static __always_inline __u32 slot_of(struct event *e, struct kc_pair *p, __u32 kind)
+{
+	struct kc_slot *s = slot_at(p->slot);
+
+	if (p->slot && s && ((s->key == p->key && s->tag == p->tag) || s->tag & KC_TAG_OTHER))
+		return p->slot;
+	return find_slot(e, kind, p->key, p->tag);
+}
+
+static __always_inline __u64 within(struct event *e, __u64 begin)
+{
+	__u64 start = control.start[e->half & 1];
+	__u64 from = begin > start ? begin : start;
+
+	return e->now > from ? e->now - from : 0;
+}
+
+static __always_inline void end_pair(struct event *e, struct kc_thread *t, __u32 kind)
+{
+	struct kc_pair *p = &t->pair[kind];
+
+	add_time(e, slot_of(e, p, kind), e->now > p->begin ? e->now - p->begin : 0,
+		 within(e, p->begin));
+}
+
+/* ---- threads ---- */
+
+__noinline __u32 new_thread(__u64 id, __s32 vcpu, __u32 sibling)
+{
+	struct thread_key k = {(__u32)id, -1}, own = {(__u32)id, vcpu};
+	__u32 index = take(&free_threads, KC_POOL_THREADS, config.threads, 0);
+	struct kc_news what = {(__u32)id, index};
+	struct kc_thread *t = thread_at(index);
+
+	if (!index || !t)
+		return 0;
+	t->tid = (__u32)id;
+	t->tgid = id >> 32;
+	t->vcpu = vcpu;
+	t->sibling = sibling;
+	t->generation = control.generation;
+	/* Where that fails its place is lost, not the event's only: so the map has twice the room.
+	 */
+	if (bpf_map_update_elem(&by_thread, &k, &index, BPF_ANY))
+		return 0;
+	if (vcpu >= 0)
+		bpf_map_update_elem(&by_thread, &own, &index, BPF_ANY);
+	bpf_ringbuf_output(&news, &what, sizeof(what), 0);
+	return index;
+}
+
+/* The thread runs another vCPU than it did. */
+__noinline __u32 other_vcpu(__u64 id, __s32 vcpu, __u32 old)
+{
+	struct thread_key k = {(__u32)id, vcpu}, now = {(__u32)id, -1};
+	__u32 *found = bpf_map_lookup_elem(&by_thread, &k), index;
+
+	if (!found)
+		return new_thread(id, vcpu, old);
+	index = *found;
+	bpf_map_update_elem(&by_thread, &now, &index, BPF_ANY);
+	return index;
+}
+
+static __always_inline struct kc_thread *find_thread(struct event *e)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct thread_key k = {(__u32)id, -1};
+	__u32 *found = bpf_map_lookup_elem(&by_thread, &k);
+	struct kc_thread *t;
+
+	e->index = found ? *found : new_thread(id, e->vcpu, 0);
+	t = thread_at(e->index);
+	if (!e->index || !t)
+		return NULL;
+	if (e->vcpu >= 0 && t->vcpu != e->vcpu) {
+		if (t->vcpu < 0) {
+			k.vcpu = t->vcpu = e->vcpu;
+			bpf_map_update_elem(&by_thread, &k, &e->index, BPF_ANY);
+		} else {
+			e->index = other_vcpu(id, e->vcpu, e->index);
+			t = thread_at(e->index);
+			if (!e->index || !t)
+				return NULL;
+		}
+	}
+	if (t->generation != control.generation) {
+		t->generation = control.generation;
+		t->open = 0;
+	}
+	return t;
+}
+
+/* ---- events ---- */
+
+static __always_inline struct kc_busy *enter(struct event *e)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct kc_busy *b = bpf_map_lookup_elem(&busy, &cpu);
+
+	if (!b)
+		return NULL;
+	/* A full barrier: the epoch is read after it. */
+	__sync_fetch_and_add(&b->n, 1);
+	e->epoch = *(volatile __u32 *)&control.epoch;
+	e->half = e->epoch & 1;
+	e->now = bpf_ktime_get_ns();
+	return b;
+}
+
+static __always_inline void leave(struct kc_busy *b)
+{
+	__sync_fetch_and_add(&b->n, 1);
+}
+
+/* Where another thread ran the vCPU last, what is open there is open here. */
+static __always_inline void own_vcpu(struct event *e, struct kc_thread *t)
+{
+	struct vcpu_key k = {t->tgid, t->vcpu};
+	__u32 *owner, index = e->index;
+	struct kc_thread *old;
+
+	if (t->vcpu < 0 || t->several)
+		return;
+	owner = bpf_map_lookup_elem(&by_vcpu, &k);
+	if (!owner) {
+		bpf_map_update_elem(&by_vcpu, &k, &index, BPF_ANY);
+		return;
+	}
+	if (*owner == index)
+		return;
+	old = thread_at(*owner);
+	*owner = index;
+	t->lent = 0;
+	if (!old || old->tgid != t->tgid || old->vcpu != t->vcpu || old->several)
+		return;
+	for (int i = 0; i < KC_PAIRS; i++) {
+		t->pair[i] = old->pair[i];
+		t->pair[i].slot = 0;
+	}
+	t->open = old->open;
+	t->read_timed = old->read_timed;
+	old->open = 0;
+	old->lent = 1;
+}
+
+static __always_inline void on_entry(struct event *e, struct kc_thread *t)
+{
+	__u32 open;
+
+	own_vcpu(e, t);
+	open = t->open;
+	t->open = 0;
+	for (__u32 k = 0; k < KC_PAIRS; k++)
+		if (open & BIT(k))
+			end_pair(e, t, k);
+}
+
+static __always_inline void on_exit(struct event *e, struct kc_thread *t)
+{
+	if (t->open) {
+		t->unmatched[e->half & 1] += count_bits(t->open);
+		t->open = 0;
+	}
+	t->read_timed = 0;
+	begin_pair(e, t, EXIT, K_EXIT, e->isa);
+}
+
+/* A read was counted by nobody yet: it begins with the exit and ends here. */
+static __always_inline void on_mmio_read(struct event *e, struct kc_thread *t)
+{
+	struct kc_pair *p = &t->pair[K_EXIT];
+	__u32 slot = add_count(e, t, MMIO, K_MMIO, e->key, KC_TAG(K_MMIO, D_READ, 0));
+
+	if (!(t->open & BIT(K_EXIT)) || t->read_timed)
+		return;
+	t->read_timed = 1;
+	add_time(e, slot, e->now > p->begin ? e->now - p->begin : 0, 0);
+}
+
+static __always_inline void on_halt(struct event *e, struct kc_thread *t, __u32 type)
+{
+	__u32 dir = type == POLL ? D_NONE : e->dir;
+
+	add_time(e, add_count(e, t, type, K_HALT, 0, KC_TAG(K_HALT, dir, 0)), e->aux, e->aux);
+}
+
+static __always_inline void apply(struct event *e, struct kc_thread *t, __u32 type)
+{
+	switch (type) {
+	case ENTRY:
+		on_entry(e, t);
+		break;
+	case EXIT:
+		on_exit(e, t);
+		break;
+	case MMIO:
+		if (e->dir == D_READ)
+			on_mmio_read(e, t);
+		else
+			begin_pair(e, t, MMIO, K_MMIO, 0);
+		break;
+	case PIO:
+		begin_pair(e, t, PIO, K_IOPORT, 0);
+		break;
+	case MSR:
+		begin_pair(e, t, MSR, K_MSR, 0);
+		break;
+	case HYPERCALL:
+		begin_pair(e, t, HYPERCALL, K_HYPERCALL, 0);
+		break;
+	case USEREXIT:
+		begin_pair(e, t, USEREXIT, K_USEREXIT, 0);
+		break;
+	default:
+		on_halt(e, t, type);
+		break;
+	}
+}
+
+static __always_inline int on_event(const void *ctx, __u32 type)
+{
+	const volatile struct kc_layout *l = &config.layout[type];
+	struct kc_thread *t;
+	struct event e = {};
+	struct kc_busy *b;
+
+	if (!decode(ctx, l, &e))
+		return PASS_ON;
+	/* Unsatisfied: the read proper follows. */
+	if (type == MMIO && e.dir != D_READ && e.dir != D_WRITE)
+		return PASS_ON;
+	b = enter(&e);
+	if (!b)
+		return PASS_ON;
+	if (type <= EXIT && !control.seen)
+		control.seen = 1;
+	t = find_thread(&e);
+	if (t) {
+		touch(&e, t);
+		apply(&e, t, type);
+	} else {
+		__sync_fetch_and_add(&control.lost[type], 1);
+	}
+	leave(b);
+	return PASS_ON;
+}
+
+#define PROGRAM(name, type)                                                                        \
+	SEC("tp")                                                                                  \
+	int name(void *ctx)                                                                        \
+	{                                                                                          \
+		return on_event(ctx, type);                                                        \
+	}
+
+PROGRAM(kvmtop_entry, ENTRY)
+PROGRAM(kvmtop_exit, EXIT)
+PROGRAM(kvmtop_mmio, MMIO)
+PROGRAM(kvmtop_pio, PIO)
+PROGRAM(kvmtop_msr, MSR)
+PROGRAM(kvmtop_hypercall, HYPERCALL)
+PROGRAM(kvmtop_user, USEREXIT)
+PROGRAM(kvmtop_wakeup, WAKEUP)
+PROGRAM(kvmtop_poll, POLL)
+
+/* A thread ends: its number may be another's at once. */
+SEC("tp")
+int kvmtop_ended(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct thread_key k = {(__u32)id, -1};
+	__u32 *found = bpf_map_lookup_elem(&by_thread, &k), next, *owner;
+	struct vcpu_key v;
+	struct kc_thread *t;
+	struct event e = {};
+	struct kc_busy *b;
+
+	(void)ctx;
+	if (!found)
+		return PASS_ON;
+	b = enter(&e);
+	if (!b)
+		return PASS_ON;
+	next = *found;
+	bpf_map_delete_elem(&by_thread, &k);
+	for (int i = 0; i < KC_SIBLINGS && next; i++) {
+		e.index = next;
+		t = thread_at(next);
+		if (!t)
+			break;
+		k.vcpu = t->vcpu;
+		bpf_map_delete_elem(&by_thread, &k);
+		v.tgid = t->tgid;
+		v.vcpu = t->vcpu;
+		owner = bpf_map_lookup_elem(&by_vcpu, &v);
+		if (owner && *owner == next && !t->open)
+			bpf_map_delete_elem(&by_vcpu, &v);
+		touch(&e, t);
+		t->dead = 1;
+		next = t->sibling;
+	}
+	leave(b);
+	return PASS_ON;
+}
+
+const char _license[] SEC("license") = "GPL";

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory that kvm_count.bpf.c counts into and kvm_bpf_read.c reads: arrays of these structs,
+ * mapped by both. Included by both, so of fixed-size members only.
+ *
+ * Whatever is counted has two halves. The programs write into the one of the current epoch;
+ * kvmtop begins a new epoch, waits until no program is left in the old one, and reads that in
+ * peace. A thread runs on one CPU at a time and writes into its own memory only, so nothing here
+ * needs atomic additions but what threads share: `struct kc_control`. Index 0 of an array is never
+ * used: it means none.
+ */
+#ifndef KVMTOP_BPF_KVM_COUNTS_H
+#define KVMTOP_BPF_KVM_COUNTS_H
+
+#include <linux/types.h>
+
+#define KC_RECORD 96 /* bytes of an event's record that are looked at */
+#define KC_TYPES 9 /* enum ev_type */
+#define KC_KINDS 7 /* enum kvm_kind */
+#define KC_KINDS_ROOM 8
+#define KC_PAIRS 6 /* kinds that begin and end: all but halt */
+#define KC_OCTAVES 48
+#define KC_STEPS 32
+#define KC_CPUS 4096
+#define KC_EXIT_BUCKETS 8
+#define KC_BUCKETS 24 /* exits have their own: no port or MSR takes their place */
+#define KC_CHAIN 16 /* keys a bucket */
+#define KC_STALE 8 /* epochs without an event: the key's place is given to another */
+#define KC_SIBLINGS 16 /* vCPUs that one thread has run */
+
+/* Where a field of a record is; size 0: the event has none. */
+struct kc_field {
+	__u16 offset;
+	__u8 size, is_signed;
+};
+
+/* The shape of one event, as kvm_format.h has it. */
+struct kc_layout {
+	struct kc_field key, aux, dir, extra, vcpu;
+	__u32 isa;
+	__u8 dir_rule, key_rule;
+	__u16 unused;
+};
+
+struct kc_config {
+	__u32 threads, slots, octaves; /* entries of the arrays; powers of two */
+	__u32 margin; /* this many programs can be between looking and taking */
+	struct kc_layout layout[KC_TYPES];
+};
+
+enum kc_pool { KC_POOL_THREADS, KC_POOL_SLOTS, KC_POOL_OCTAVES, KC_POOLS };
+
+struct kc_control {
+	__u32 epoch; /* counted from 1; its lowest bit is the half that is written */
+	__u32 generation; /* changes when kinds are opened or closed: what is open then is void */
+	__u32 entry_exit; /* kvm_entry and kvm_exit are open */
+	__u32 seen; /* one of them fired */
+	__u64 start[2]; /* ns: where the interval of a half begins */
+	__u32 dirty[2]; /* threads of that half in the list */
+	__u32 head[KC_POOLS]; /* how many were taken from the list of free ones … */
+	__u32 tail[KC_POOLS]; /* … of so many that were put into it */
+	__u32 unused;
+	__u64 lost[KC_TYPES]; /* events for which there was no memory at all */
+	__u64 other; /* events counted without their key */
+	__u64 no_octave; /* times that are in no histogram */
+};
+
+struct kc_busy {
+	__u64 n; /* odd: a program runs on this CPU */
+	__u64 unused[7]; /* a cache line each */
+};
+
+struct kc_half {
+	__u32 epoch;
+	__u32 next; /* slot of the same thread that was written in this epoch */
+	__u64 count, timed;
+	__u64 sum, min, max; /* ns */
+	__u64 within; /* ns of sum that are not before the interval */
+	__u64 sumsq_low, sumsq_high;
+	__u64 octaves; /* a bit each: its counters of this half are of this epoch */
+};
+
+#define KC_TAG(kind, dir, isa) ((__u64)(kind) | (__u64)(dir) << 8 | (__u64)(isa) << 32)
+#define KC_TAG_OTHER (1u << 16)
+
+struct kc_slot {
+	__u64 key, tag;
+	__u32 next; /* in its bucket */
+	__u32 unused;
+	struct kc_half half[2];
+	__u32 octave[KC_OCTAVES];
+};
+
+struct kc_octave {
+	__u32 n[2][KC_STEPS];
+};
+
+struct kc_pair {
+	__u64 begin, key, tag;
+	__u32 slot, unused;
+};
+
+/* A thread that had its first event. */
+struct kc_news {
+	__u32 tid, index;
+};
+
+/* What was open when an epoch ended. */
+struct kc_open {
+	struct kc_pair exit, user;
+	__u32 open, unused;
+};
+
+struct kc_thread {
+	__u32 tid, tgid;
+	__s32 vcpu; /* KVM's id, -1 not known */
+	__u32 epoch; /* the last in which it had an event */
+	__u32 generation;
+	__u32 sibling; /* the same thread with another vCPU */
+	__u32 dirty[2]; /* its slots written in that half's epoch */
+	__u32 unmatched[2];
+	__u32 open; /* KIND_BIT */
+	__u8 read_timed, dead;
+	__u8 several; /* kvmtop says: its process has several VMs, and vCPUs of one number */
+	__u8 lent; /* another thread runs its vCPU now */
+	__u32 bucket[KC_BUCKETS];
+	__u32 other[KC_KINDS_ROOM];
+	struct kc_pair pair[KC_PAIRS];
+	struct kc_open before; /* as this epoch found it */
+};
+
+#endif

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Loading and attaching the programs that count; see kvm_bpf.h.
+ */
+#include "kvm_bpf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sysroot.h"
+
+#ifdef KVMTOP_BPF
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* KVMTOP_BPF is the folder of the object files. */
+__asm__(".section .rodata\n"
+	".balign 8\n"
+	".globl kvmtop_kvm_count_begin\n"
+	"kvmtop_kvm_count_begin:\n"
+	".incbin \"" KVMTOP_BPF "/kvm_count.bpf.o\"\n"
+	".globl kvmtop_kvm_count_end\n"
+	"kvmtop_kvm_count_end:\n"
+	".previous\n");
+extern const char kvmtop_kvm_count_begin[], kvmtop_kvm_count_end[];
+
+static const char *const program_of[EV_NR] = {
+	[EV_ENTRY] = "kvmtop_entry",	[EV_EXIT] = "kvmtop_exit",
+	[EV_MMIO] = "kvmtop_mmio",	[EV_PIO] = "kvmtop_pio",
+	[EV_MSR] = "kvmtop_msr",	[EV_HYPERCALL] = "kvmtop_hypercall",
+	[EV_USEREXIT] = "kvmtop_user",	[EV_VCPU_WAKEUP] = "kvmtop_wakeup",
+	[EV_HALT_POLL] = "kvmtop_poll",
+};
+
+#define MAPS 9
+struct mapping {
+	void *at;
+	size_t len;
+};
+
+struct kvm_bpf {
+	struct bpf_object *object;
+	struct bpf_link *link[KVM_EVENTS];
+	struct bpf_link *ended;
+	struct ring_buffer *news;
+	struct kvm_counts counts;
+	struct mapping mapping[MAPS];
+	unsigned nmapping;
+	int cpu; /* an online one: an event must be opened on some CPU, and counts on all */
+	uint64_t missed[KVM_EVENTS]; /* recursion_misses, as of the last tick */
+	const struct sink *sink; /* while news are told */
+	bool (*several)(void *ctx, int32_t tid);
+	void *ctx;
+};
+
+static int silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+/* ---- before loading ---- */
+
+static struct kc_field field(struct kvm_field f)
+{
+	return (struct kc_field){f.offset, f.size, f.is_signed};
+}
+
+/* -EOPNOTSUPP: two events of one type, or fields farther behind than the programs look. */
+static int set_layouts(const struct kvm_format *f, struct kc_config *c)
+{
+	bool has[EV_NR] = {false};
+
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		const struct kvm_layout *l = kvm_format_layout(f, i);
+
+		if (!l)
+			continue;
+		if (has[l->type] || l->need > KC_RECORD)
+			return -EOPNOTSUPP;
+		has[l->type] = true;
+		c->layout[l->type] = (struct kc_layout){
+			.key = field(l->key),
+			.aux = field(l->aux),
+			.dir = field(l->dir),
+			.extra = field(l->extra),
+			.vcpu = field(l->vcpu),
+			.isa = l->isa,
+			.dir_rule = (uint8_t)l->dir_rule,
+			.key_rule = (uint8_t)l->key_rule,
+		};
+	}
+	return 0;
+}
+
+static uint32_t power_of_two(uint64_t n)
+{
+	uint32_t p = 64;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/*
+ * Room by the CPUs of the host: up to 32 vCPUs each, of about eight keys each. All of it is the
+ * kernel's memory from the start: 12 MiB on two CPUs, 160 MiB on 512.
+ */
+static void set_sizes(struct kc_config *c, unsigned ncpu, bool few)
+{
+	unsigned vcpus = ncpu * 32 < 2048 ? 2048 : ncpu * 32 > 16384 ? 16384 : ncpu * 32;
+
+	c->threads = power_of_two(vcpus);
+	c->slots = few ? 64 : power_of_two(vcpus * 8);
+	c->octaves = few ? 64 : power_of_two(vcpus * 12);
+	c->margin = few ? 2 : ncpu + 1;
+}
+
+static int size_map(struct bpf_object *o, const char *name, uint32_t entries)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(o, name);
+
+	return m ? bpf_map__set_max_entries(m, entries) : -ENOENT;
+}
+
+static int size_maps(struct bpf_object *o, const struct kc_config *c, unsigned ncpu)
+{
+	const struct {
+		const char *name;
+		uint32_t entries;
+	} size[] = {
+		{"threads", c->threads},	   {"slots", c->slots},
+		{"octaves", c->octaves},	   {"busy", ncpu},
+		{"dirty_threads", c->threads * 2}, {"free_threads", c->threads},
+		{"free_slots", c->slots},	   {"free_octaves", c->octaves},
+		{"by_thread", c->threads * 2},	   {"by_vcpu", c->threads * 2},
+	};
+
+	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+		int rc = size_map(o, size[i].name, size[i].entries);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int set_config(struct bpf_object *o, const struct kc_config *c)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(o, ".rodata.config");
+
+	return m ? bpf_map__set_initial_value(m, c, sizeof(*c)) : -ENOENT;
+}
+
+/* Programs whose tracepoint this kernel lacks are not loaded. */
+static void leave_out(struct bpf_object *o, const struct kvm_format *f)
+{
+	bool has[EV_NR] = {false};
+
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		if (kvm_format_layout(f, i))
+			has[kvm_events[i].type] = true;
+	for (unsigned type = 0; type < EV_NR; type++) {
+		struct bpf_program *p = bpf_object__find_program_by_name(o, program_of[type]);
+
+		if (p && !has[type])
+			bpf_program__set_autoload(p, false);
+	}
+}
+
+/* ---- the shared memory ---- */
+
+static void *map_memory(struct kvm_bpf *b, const char *name, size_t entry, uint32_t n)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(b->object, name);
+	size_t len = entry * n;
+	void *at;
+
+	if (!m || bpf_map__value_size(m) != entry || b->nmapping == MAPS)
+		return NULL;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	b->mapping[b->nmapping++] = (struct mapping){at, len};
+	return at;
+}
+
+static int map_all(struct kvm_bpf *b)
+{
+	struct kvm_counts *c = &b->counts;
+
+	c->control = map_memory(b, ".data.control", sizeof(*c->control), 1);
+	c->thread = map_memory(b, "threads", sizeof(*c->thread), c->threads);
+	c->slot = map_memory(b, "slots", sizeof(*c->slot), c->slots);
+	c->octave = map_memory(b, "octaves", sizeof(*c->octave), c->octaves);
+	c->busy = map_memory(b, "busy", sizeof(*c->busy), c->cpus);
+	c->dirty = map_memory(b, "dirty_threads", sizeof(*c->dirty), c->threads * 2);
+	c->free[KC_POOL_THREADS] = map_memory(b, "free_threads", sizeof(*c->dirty), c->threads);
+	c->free[KC_POOL_SLOTS] = map_memory(b, "free_slots", sizeof(*c->dirty), c->slots);
+	c->free[KC_POOL_OCTAVES] = map_memory(b, "free_octaves", sizeof(*c->dirty), c->octaves);
+	return b->nmapping == MAPS ? 0 : -ENOMEM;
+}
+
+/* ---- tracepoints ---- */
+
+/* No sampling: the event is there for the program's sake only. */
+static int attach(struct kvm_bpf *b, const char *name, uint64_t id, struct bpf_link **out)
+{
+	struct bpf_program *p = bpf_object__find_program_by_name(b->object, name);
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(a),
+		.config = id,
+	};
+	int fd;
+
+	if (!p)
+		return -ENOENT;
+	fd = (int)syscall(SYS_perf_event_open, &a, -1, b->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*out = bpf_program__attach_perf_event(p, fd);
+	if (*out)
+		return 0;
+	fd = (close(fd), -errno);
+	return fd ? fd : -EINVAL;
+}
+
+int kvm_bpf_attach(struct kvm_bpf *b, unsigned event, uint64_t id)
+{
+	return b->link[event] ? 0
+			      : attach(b, program_of[kvm_events[event].type], id, &b->link[event]);
+}
+
+bool kvm_bpf_is_attached(const struct kvm_bpf *b, unsigned event)
+{
+	return b->link[event];
+}
+
+void kvm_bpf_detach(struct kvm_bpf *b, unsigned event)
+{
+	bpf_link__destroy(b->link[event]);
+	b->link[event] = NULL;
+}
+
+void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit)
+{
+	__atomic_fetch_add(&b->counts.control->generation, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&b->counts.control->entry_exit, entry_exit, __ATOMIC_SEQ_CST);
+}
+
+/* ---- all of it ---- */
+
+static int on_news(void *ctx, void *data, size_t size)
+{
+	struct kvm_bpf *b = ctx;
+	struct aggregate a = {.vcpu_id = -1};
+	struct kc_news what;
+
+	if (!b->sink || size < sizeof(what))
+		return 0;
+	memcpy(&what, data, sizeof(what));
+	a.tid = (int32_t)what.tid;
+	b->sink->aggregates(b->sink->ctx, &a, 1);
+	if (what.index < b->counts.threads && b->counts.thread[what.index].tid == what.tid)
+		b->counts.thread[what.index].several = b->several(b->ctx, a.tid);
+	return 0;
+}
+
+static int load(struct kvm_bpf *b, const struct kvm_format *f, bool few)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_kvm");
+	int ncpu = libbpf_num_possible_cpus(), rc;
+	struct kc_config c = {0};
+
+	if (ncpu <= 0 || ncpu > KC_CPUS)
+		return -EOPNOTSUPP;
+	rc = set_layouts(f, &c);
+	if (rc)
+		return rc;
+	set_sizes(&c, (unsigned)ncpu, few);
+	b->object = bpf_object__open_mem(kvmtop_kvm_count_begin,
+					 (size_t)(kvmtop_kvm_count_end - kvmtop_kvm_count_begin),
+					 &opts);
+	if (!b->object)
+		return -errno;
+	leave_out(b->object, f);
+	rc = size_maps(b->object, &c, (unsigned)ncpu);
+	if (!rc)
+		rc = set_config(b->object, &c);
+	if (!rc)
+		rc = bpf_object__load(b->object);
+	if (rc)
+		return rc;
+	b->counts.threads = c.threads;
+	b->counts.slots = c.slots;
+	b->counts.octaves = c.octaves;
+	b->counts.cpus = (uint32_t)ncpu;
+	rc = map_all(b);
+	if (rc)
+		return rc;
+	kvm_counts_init(&b->counts);
+	b->news = ring_buffer__new(bpf_object__find_map_fd_by_name(b->object, "news"), on_news, b,
+				   NULL);
+	return b->news ? 0 : -errno;
+}
+
+static int online_cpu(const struct sysroot *root)
+{
+	int *cpu, n = kvm_online_cpus(root, &cpu), first = n > 0 ? cpu[0] : n < 0 ? n : -ENODEV;
+
+	free(cpu);
+	return first;
+}
+
+static int watch_ends(struct kvm_bpf *b, const struct sysroot *root, const char *tracefs)
+{
+	char id[32];
+	ssize_t n = sysroot_readf(root, id, sizeof(id), "%s/events/sched/sched_process_exit/id",
+				  tracefs);
+
+	return n < 0 ? (int)n : attach(b, "kvmtop_ended", strtoul(id, NULL, 10), &b->ended);
+}
+
+int kvm_bpf_new(const struct sysroot *root, const char *tracefs, const struct kvm_format *f,
+		bool few, bool (*several)(void *ctx, int32_t tid), void *ctx, struct kvm_bpf **out)
+{
+	struct kvm_bpf *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (!b)
+		return -ENOMEM;
+	b->several = several;
+	b->ctx = ctx;
+	b->cpu = online_cpu(root);
+	libbpf_set_print(silent); /* its warnings would write into the screen */
+	rc = b->cpu < 0 ? b->cpu : load(b, f, few);
+	if (!rc)
+		rc = watch_ends(b, root, tracefs);
+	if (rc) {
+		kvm_bpf_free(b);
+		return rc;
+	}
+	*out = b;
+	return 0;
+}
+
+void kvm_bpf_free(struct kvm_bpf *b)
+{
+	if (!b)
+		return;
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		bpf_link__destroy(b->link[i]);
+	bpf_link__destroy(b->ended);
+	ring_buffer__free(b->news);
+	for (unsigned i = 0; i < b->nmapping; i++)
+		munmap(b->mapping[i].at, b->mapping[i].len);
+	bpf_object__close(b->object);
+	free(b);
+}
+
+int kvm_bpf_fd(const struct kvm_bpf *b)
+{
+	return ring_buffer__epoll_fd(b->news);
+}
+
+void kvm_bpf_news(struct kvm_bpf *b, const struct sink *sink)
+{
+	b->sink = sink;
+	(void)ring_buffer__consume(b->news);
+	b->sink = NULL;
+}
+
+/* Events that came while another program ran on that CPU: the kernel leaves ours out. */
+static void tell_missed(struct kvm_bpf *b, const struct sink *sink)
+{
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		struct bpf_program *p;
+		struct bpf_prog_info info = {0};
+		__u32 len = sizeof(info);
+		struct loss_count l = {.type = kvm_events[i].type};
+
+		if (!b->link[i])
+			continue;
+		p = bpf_object__find_program_by_name(b->object, program_of[kvm_events[i].type]);
+		if (!p || bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len))
+			continue;
+		l.n = info.recursion_misses - b->missed[i];
+		b->missed[i] = info.recursion_misses;
+		if (l.n)
+			sink->loss_count(sink->ctx, &l);
+	}
+}
+
+void kvm_bpf_tick(struct kvm_bpf *b, int64_t watermark, const struct sink *sink,
+		  struct kvm_counts_state *out)
+{
+	kvm_bpf_news(b, sink);
+	kvm_counts_read(&b->counts, watermark, sink, out);
+	tell_missed(b, sink);
+}
+
+#else /* made without BPF */
+
+int kvm_bpf_new(const struct sysroot *root, const char *tracefs, const struct kvm_format *f,
+		bool few, bool (*several)(void *ctx, int32_t tid), void *ctx, struct kvm_bpf **out)
+{
+	(void)root;
+	(void)tracefs;
+	(void)f;
+	(void)few;
+	(void)several;
+	(void)ctx;
+	(void)out;
+	return -ENOTSUP;
+}
+
+void kvm_bpf_free(struct kvm_bpf *b)
+{
+	(void)b;
+}
+
+int kvm_bpf_attach(struct kvm_bpf *b, unsigned event, uint64_t id)
+{
+	(void)b;
+	(void)event;
+	(void)id;
+	return -ENOTSUP;
+}
+
+bool kvm_bpf_is_attached(const struct kvm_bpf *b, unsigned event)
+{
+	(void)b;
+	(void)event;
+	return false;
+}
+
+void kvm_bpf_detach(struct kvm_bpf *b, unsigned event)
+{
+	(void)b;
+	(void)event;
+}
+
+void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit)
+{
+	(void)b;
+	(void)entry_exit;
+}
+
+int kvm_bpf_fd(const struct kvm_bpf *b)
+{
+	(void)b;
+	return -1;
+}
+
+void kvm_bpf_news(struct kvm_bpf *b, const struct sink *sink)
+{
+	(void)b;
+	(void)sink;
+}
+
+void kvm_bpf_tick(struct kvm_bpf *b, int64_t watermark, const struct sink *sink,
+		  struct kvm_counts_state *out)
+{
+	(void)b;
+	(void)watermark;
+	(void)sink;
+	*out = (struct kvm_counts_state){0};
+}
+
+#endif
+
+void kvm_bpf_why(int err, struct kvm_reason *out)
+{
+	const char *why = strerror(-err), *mend = "a kernel >= 5.12 with CONFIG_BPF_SYSCALL";
+
+	switch (-err) {
+#ifndef KVMTOP_BPF
+	case ENOTSUP:
+		why = "kvmtop was made without BPF";
+		mend = "make BPF=1";
+		break;
+#endif
+	case EPERM:
+	case EACCES:
+		why = "BPF programs may not be loaded";
+		mend = "run as root, or with CAP_BPF and CAP_PERFMON";
+		break;
+#ifdef KVMTOP_BPF
+	case ENOTSUP:
+		why = "these events have a shape that the programs cannot count";
+		mend = "";
+		break;
+#endif
+	default:
+		break;
+	}
+	snprintf(out->why, sizeof(out->why), "counting in the kernel: %s", why);
+	snprintf(out->mend, sizeof(out->mend), "%s", mend);
+}

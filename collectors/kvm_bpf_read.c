@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tick's half of counting in the kernel; see kvm_bpf_read.h and bpf/kvm_counts.h.
+ */
+#include "kvm_bpf_read.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hist.h"
+
+_Static_assert(KC_STEPS == HIST_STEPS && KC_OCTAVES == HIST_OCTAVES, "hist.c's histogram");
+_Static_assert(KC_KINDS == KIND_NR && KC_PAIRS == KIND_HALT && KC_TYPES == EV_NR, "sample.h's");
+
+#define SPINS 200 /* loads before the CPU is given up: a program takes less than a microsecond */
+#define NAPS 40 /* of 50 us, before the kernel is asked to wait */
+
+static uint32_t load32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+/* ---- free entries ---- */
+
+static uint32_t entries(const struct kvm_counts *c, enum kc_pool pool)
+{
+	return pool == KC_POOL_THREADS ? c->threads : pool == KC_POOL_SLOTS ? c->slots : c->octaves;
+}
+
+static void give_back(struct kvm_counts *c, enum kc_pool pool, uint32_t index)
+{
+	uint32_t tail = c->control->tail[pool];
+
+	c->free[pool][tail & (entries(c, pool) - 1)] = index;
+	__atomic_store_n(&c->control->tail[pool], tail + 1, __ATOMIC_RELEASE);
+}
+
+void kvm_counts_init(struct kvm_counts *c)
+{
+	c->control->epoch = 1;
+	for (unsigned pool = 0; pool < KC_POOLS; pool++)
+		for (uint32_t i = 1; i < entries(c, pool); i++)
+			give_back(c, pool, i);
+}
+
+static void free_slot(struct kvm_counts *c, uint32_t index)
+{
+	struct kc_slot *s = &c->slot[index];
+
+	for (unsigned o = 0; o < KC_OCTAVES; o++)
+		if (s->octave[o] && s->octave[o] < c->octaves)
+			give_back(c, KC_POOL_OCTAVES, s->octave[o]);
+	memset(s, 0, sizeof(*s));
+	give_back(c, KC_POOL_SLOTS, index);
+}
+
+static void free_thread(struct kvm_counts *c, uint32_t index)
+{
+	struct kc_thread *t = &c->thread[index];
+
+	for (unsigned b = 0; b < KC_BUCKETS; b++) {
+		uint32_t i = t->bucket[b];
+
+		for (unsigned n = 0; i && i < c->slots && n < KC_CHAIN; n++) {
+			uint32_t next = c->slot[i].next;
+
+			free_slot(c, i);
+			i = next;
+		}
+	}
+	for (unsigned k = 0; k < KC_KINDS; k++)
+		if (t->other[k] && t->other[k] < c->slots)
+			free_slot(c, t->other[k]);
+	memset(t, 0, sizeof(*t));
+	give_back(c, KC_POOL_THREADS, index);
+}
+
+/* ---- the end of an epoch ---- */
+
+/* False: it is still the same program after a long while. */
+static bool wait_for(const __u64 *n)
+{
+	const struct timespec nap = {0, 50000};
+	uint64_t before = __atomic_load_n(n, __ATOMIC_ACQUIRE);
+
+	if (!(before & 1))
+		return true;
+	for (unsigned i = 0; i < SPINS + NAPS; i++) {
+		if (__atomic_load_n(n, __ATOMIC_ACQUIRE) != before)
+			return true;
+		if (i >= SPINS)
+			nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+/*
+ * Programs that began before it have ended, those that run now are of the new epoch. Where one
+ * does not end its CPU was taken from this host in the middle of it; the kernel's grace period
+ * covers that, for programs are read sections of RCU.
+ */
+static void wait_until_quiet(const struct kvm_counts *c)
+{
+	for (uint32_t i = 0; i < c->cpus; i++)
+		if (!wait_for(&c->busy[i].n) &&
+		    !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+			return;
+}
+
+/* The epoch that ended. */
+static uint32_t next_epoch(struct kvm_counts *c, int64_t watermark)
+{
+	struct kc_control *k = c->control;
+	uint32_t epoch = k->epoch, half = (epoch + 1) & 1;
+
+	k->dirty[half] = 0;
+	k->start[half] = (uint64_t)watermark;
+	__atomic_store_n(&k->epoch, epoch + 1, __ATOMIC_SEQ_CST);
+	atomic_thread_fence(memory_order_seq_cst);
+	wait_until_quiet(c);
+	return epoch;
+}
+
+/* ---- one slot, one thread ---- */
+
+/* *h gets its counters from `room`, which has a place for each octave. */
+static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsigned half,
+		      uint32_t (*room)[HIST_STEPS], struct hist *h)
+{
+	uint64_t left = s->half[half].octaves;
+	unsigned n = 0;
+
+	*h = (struct hist){.octave = room};
+	while (left) {
+		unsigned o = (unsigned)__builtin_ctzll(left);
+		uint32_t at = o < KC_OCTAVES ? s->octave[o] : 0;
+
+		left &= left - 1;
+		if (!at || at >= c->octaves)
+			continue;
+		memcpy(room[n++], c->octave[at].n[half], sizeof(room[0]));
+		h->used |= UINT64_C(1) << o;
+	}
+}
+
+static void hand_over_slot(const struct kvm_counts *c, const struct kc_thread *t,
+			   const struct kc_slot *s, unsigned half, const struct sink *sink)
+{
+	uint32_t room[HIST_OCTAVES][HIST_STEPS];
+	const struct kc_half *h = &s->half[half];
+	struct hist hist;
+	struct aggregate a = {
+		.tid = (int32_t)t->tid,
+		.vcpu_id = t->vcpu,
+		.kind = (uint8_t)s->tag,
+		.dir = (uint8_t)(s->tag >> 8),
+		.isa = (uint32_t)(s->tag >> 32),
+		.key = s->key,
+		.other = s->tag & KC_TAG_OTHER,
+		.count = h->count,
+		.timed = h->timed,
+		.sum_ns = h->sum,
+		.within_ns = h->within,
+		.min_ns = h->min,
+		.max_ns = h->max,
+		.sumsq = (unsigned __int128)h->sumsq_high << 64 | h->sumsq_low,
+		.hist = h->octaves ? &hist : NULL,
+	};
+
+	if (h->octaves)
+		take_hist(c, s, half, room, &hist);
+	sink->aggregates(sink->ctx, &a, 1);
+}
+
+static void set_pair(struct open_pair *to, const struct kc_pair *p)
+{
+	to->begin = (int64_t)p->begin;
+	to->key = p->key;
+	to->isa = (uint32_t)(p->tag >> 32);
+	to->dir = (uint8_t)(p->tag >> 8);
+}
+
+/* The programs may be at it again, in the new epoch: then they left what it was before. */
+static void open_at_end(const struct kc_thread *t, uint32_t epoch, struct kc_open *o)
+{
+	*o = (struct kc_open){
+		.exit = t->pair[KIND_VMEXIT], .user = t->pair[KIND_USEREXIT], .open = t->open};
+	atomic_thread_fence(memory_order_seq_cst);
+	if (load32(&t->epoch) != epoch)
+		*o = t->before;
+}
+
+static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t, uint32_t epoch,
+			   const struct sink *sink)
+{
+	struct thread_open to = {
+		.tid = (int32_t)t->tid,
+		.vcpu_id = t->vcpu,
+		.unmatched = t->unmatched[epoch & 1],
+		.elsewhere = t->lent,
+	};
+	struct kc_open o;
+
+	open_at_end(t, epoch, &o);
+	if (t->generation == c->control->generation && !t->dead)
+		to.open = o.open & (KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT));
+	set_pair(&to.exit, &o.exit);
+	set_pair(&to.user, &o.user);
+	if (sink->open)
+		sink->open(sink->ctx, &to);
+}
+
+static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch,
+			const struct sink *sink, struct kvm_counts_state *out)
+{
+	struct kc_thread *t = &c->thread[index];
+	unsigned half = epoch & 1;
+	uint32_t i = t->dirty[half];
+
+	for (uint32_t n = 0; i && i < c->slots && n < c->slots; n++) {
+		const struct kc_slot *s = &c->slot[i];
+
+		if (s->half[half].epoch != epoch)
+			break;
+		out->all += s->half[half].count;
+		if ((uint8_t)s->tag == KIND_VMEXIT)
+			out->exits += s->half[half].count;
+		hand_over_slot(c, t, s, half, sink);
+		i = s->half[half].next;
+	}
+	hand_over_open(c, t, epoch, sink);
+	if (t->dead && load32(&t->epoch) == epoch)
+		free_thread(c, index);
+}
+
+static uint64_t since(uint64_t *before, const __u64 *now)
+{
+	uint64_t v = __atomic_load_n(now, __ATOMIC_RELAXED), d = v - *before;
+
+	*before = v;
+	return d;
+}
+
+static void tell_losses(struct kvm_counts *c, const struct sink *sink, struct kvm_counts_state *out)
+{
+	for (int type = 0; type < KC_TYPES; type++) {
+		struct loss_count l = {.type = type,
+				       .n = since(&c->lost[type], &c->control->lost[type])};
+
+		if (l.n)
+			sink->loss_count(sink->ctx, &l);
+	}
+	out->other = since(&c->other, &c->control->other);
+	out->no_octave = since(&c->no_octave, &c->control->no_octave);
+}
+
+void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink *sink,
+		     struct kvm_counts_state *out)
+{
+	uint32_t epoch = next_epoch(c, watermark), half = epoch & 1;
+	uint32_t n = load32(&c->control->dirty[half]);
+	const uint64_t *list = c->dirty + (half ? c->threads : 0);
+
+	*out = (struct kvm_counts_state){0};
+	n = n < c->threads ? n : c->threads;
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i] && list[i] < c->threads)
+			read_thread(c, (uint32_t)list[i], epoch, sink, out);
+	tell_losses(c, sink, out);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What doctor says of the kvm tracepoints: whether they can be had, and in which ways.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "kvm_access.h"
+#include "kvm_bpf.h"
+#include "kvm_count.h"
+#include "kvm_events.h"
+#include "kvm_format.h"
+#include "perf_rings.h"
+#include "sysroot.h"
+
+#define PROBE_MS 300 /* how long it waits for a kvm_exit */
+
+/* Opens one event for a moment, switched off: nothing but that tells what the kernel says. */
+static int try_perf(const struct collector_env *env, const char *tracefs)
+{
+	struct kvm_format *f = kvm_format_new();
+	struct perf_rings *rings = NULL;
+	int *cpu = NULL, rc = f ? kvm_load_formats(env->root, tracefs, f, NULL) : -ENOMEM;
+
+	if (rc > 0)
+		rc = perf_rings_new(RING_MIN, 1, true, &rings);
+	if (!rc)
+		rc = kvm_online_cpus(env->root, &cpu);
+	if (rc > 0)
+		rc = perf_rings_set_cpus(rings, cpu, 1, clock_mono_ns(), NULL, NULL);
+	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++)
+		if (kvm_format_id(f, i)) {
+			rc = perf_rings_open(rings, i, (uint64_t)kvm_format_id(f, i));
+			break;
+		}
+	free(cpu);
+	perf_rings_free(rings);
+	kvm_format_free(f);
+	return rc;
+}
+
+static void probe_events(const struct collector_env *env, const char *tracefs, struct probes *out)
+{
+	char missing[PROBE_TEXT] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		char path[160];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs,
+			 kvm_events[i].system, kvm_events[i].event);
+		fd = sysroot_openat(env->root, path, O_RDONLY);
+		if (fd >= 0)
+			close(fd);
+		else if (i < 9 && at < sizeof(missing)) /* behind them: other architectures' */
+			at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s",
+					       at ? ", " : "", kvm_events[i].event);
+	}
+	if (*missing)
+		probe_add(out, "kvm events", SOURCE_PARTIAL, NULL, "this kernel lacks: %s",
+			  missing);
+	else
+		probe_add(out, "kvm events", SOURCE_OK, NULL, "all kinds are there");
+}
+
+static uint64_t id_of(const struct kvm_format *f, unsigned type)
+{
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		if (kvm_events[i].type == type && kvm_format_id(f, i))
+			return (uint64_t)kvm_format_id(f, i);
+	return 0;
+}
+
+/* Guests that return to their VMM and not one kvm_exit: where no guest runs nothing is said. */
+static void probe_exits(const struct collector_env *env, const char *tracefs, struct probes *out)
+{
+	struct kvm_format *f = kvm_format_new();
+	uint64_t id[2], n[2];
+
+	if (f && kvm_load_formats(env->root, tracefs, f, NULL) > 0) {
+		id[0] = id_of(f, EV_EXIT);
+		id[1] = id_of(f, EV_USEREXIT);
+		if (id[0] && id[1] && !kvm_count(id, n, 2, PROBE_MS)) {
+			if (!n[0] && n[1] > KVM_OTHERS_ENOUGH)
+				probe_add(out, "kvm exits", SOURCE_PARTIAL, NULL, KVM_NO_EXITS);
+			else if (n[0])
+				probe_add(out, "kvm exits", SOURCE_OK, NULL, "kvm_exit fires");
+		}
+	}
+	kvm_format_free(f);
+}
+
+static void probe_rings(const struct collector_env *env, const struct kvm_rights *rights,
+			struct probes *out)
+{
+	int *cpu, n = kvm_online_cpus(env->root, &cpu);
+	struct kvm_reason r;
+
+	free(cpu);
+	if (n <= 0)
+		return;
+	if (kvm_why_partial(env->root, rights, (unsigned)n, RING_MAX,
+			    (unsigned long)n * (KVM_EVENTS + 1), &r))
+		probe_add(out, "perf rings", SOURCE_PARTIAL, r.mend, "%s", r.why);
+	else
+		probe_add(out, "perf rings", SOURCE_OK, NULL, "works");
+}
+
+static bool no_matter(void *ctx, int32_t tid)
+{
+	(void)ctx;
+	(void)tid;
+	return false;
+}
+
+static void probe_counting(const struct collector_env *env, const char *tracefs, struct probes *out)
+{
+	struct kvm_format *f = kvm_format_new();
+	int rc = f ? kvm_load_formats(env->root, tracefs, f, NULL) : -ENOMEM;
+	struct kvm_bpf *bpf = NULL;
+	struct kvm_reason r;
+
+	if (rc > 0)
+		rc = kvm_bpf_new(env->root, tracefs, f, true, no_matter, NULL, &bpf);
+	kvm_bpf_why(rc, &r);
+	if (rc)
+		probe_add(out, "kvm counting", SOURCE_PARTIAL, r.mend, "%s", r.why);
+	else
+		probe_add(out, "kvm counting", SOURCE_OK, NULL,
+			  "works: events can be counted in the kernel");
+	kvm_bpf_free(bpf);
+	kvm_format_free(f);
+}
+
+void kvm_events_probe(const struct collector_env *env, struct probes *out)
+{
+	static const char what[] = "kvm tracepoints";
+	struct kvm_rights rights;
+	struct kvm_reason r;
+	const char *tracefs;
+	int rc;
+
+	if (!sysroot_is_live(env->root)) {
+		probe_add(out, what, SOURCE_OFF,
+			  "run it without --root, or mount the host's /proc there",
+			  "fixture: %s is no live host's root", sysroot_dir(env->root));
+		return;
+	}
+	kvm_rights_read(&rights);
+	tracefs = kvm_tracefs(env->root, &rc);
+	rc = tracefs ? try_perf(env, tracefs) : 0;
+	if (kvm_why_not(env->root, &rights, rc == -ENOENT ? 0 : rc, &r)) {
+		probe_add(out, what, SOURCE_OFF, r.mend, "%s", r.why);
+		return;
+	}
+	probe_add(out, what, SOURCE_OK, NULL, "works");
+	probe_events(env, tracefs, out);
+	if (!env->sink) /* a program that collects finds it out by what comes, and does not wait */
+		probe_exits(env, tracefs, out);
+	if (!env->sink && env->config && env->config->events_how != EVENTS_PERF)
+		probe_counting(env, tracefs, out);
+	probe_rings(env, &rights, out);
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, debugfs, perf-events, cmd:bpftool
+# sanitize: no, the kernel's half is the same
+# limit: 300
+"""Counting in the kernel: beside a perf of others, with too many keys, threads that come and go, and a
+kvmtop that is killed."""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+KINDS = ("ioport", "mmio", "msr", "userexit")
+ARGS = ("--event", ",".join(KINDS), "--max-overhead", "0")
+MIX = "out:100 in:101 mmior:102 mmiow:103 rdmsr:104 wrmsr:105 hlt:106"
+THREADS = int(os.environ.get("TEST_THREADS", "2000"))
+
+
+def said(record):
+    return next(s["why"] for s in record["sources"] if s["name"] == "kvm_events")
+
+
+def programs():
+    out = subprocess.run(["bpftool", "prog", "show"], capture_output=True, text=True, check=True).stdout
+    return [line for line in out.splitlines() if "name kvmtop_pio" in line]
+
+
+def by_kind(counts):
+    total = {}
+    for (kind, _), c in counts.items():
+        total[kind] = total.get(kind, 0) + c
+    return total
+
+
+def beside_perf():
+    """A program that returned 0 would take the events away from everybody else."""
+    g = n.Guest("out:3000")
+    bpf, perf = (n.Kvmtop("--events-by", how, *ARGS).skip(2) for how in ("bpf", "perf"))
+    g.go().wait()
+    got = [n.only(n.counted(top.settle().end(), g.pid), *KINDS) for top in (bpf, perf)]
+    n.same(got[0], n.truth(g.counts), "counted in the kernel: the guest's own counts")
+    n.same(got[1], got[0], "and perf beside it sees each event too")
+
+
+def full():
+    g = n.Guest("-c", 5, MIX)
+    top = n.Kvmtop("--events-by", "bpf", *ARGS, env={"KVMTOP_TEST_FEW_KEYS": "1"}).skip(2)
+    g.go().wait()
+    r = top.settle().end()
+    got = n.only(n.counted(r, g.pid), *KINDS)
+    n.same(by_kind(got), by_kind(n.truth(g.counts)), "no room for all keys: the sums of the kinds are right")
+    n.ok(any(key == "other" for _, key in got), "some are `other`", got)
+    n.ok(any("more keys" in said(x) for x in r), "and it is said", {said(x) for x in r})
+    n.same(n.lost(r), 0, "nothing is lost")
+
+
+def short_lives():
+    top = n.Kvmtop("--events-by", "bpf", *ARGS, delay=0.5).skip(2)
+    want, pids, threads = {}, [], 0
+    while threads < THREADS:
+        guests = [n.Guest("-c", 40, "out:3 in:2 mmiow:1") for _ in range(2)]
+        for g in guests:
+            g.go()
+        for g in guests:
+            for k, c in n.truth(g.wait()).items():
+                want[k] = want.get(k, 0) + c
+            pids.append(g.pid)
+            threads += 40
+    r = top.settle().end()
+    got = {}
+    for x in r:
+        for vm in x["vms"]:
+            # A thread that ended before anybody could look at it is a VM of its own.
+            if vm["pid"] in pids or vm["name"].startswith(("tid:", "tinyvm-run:")):
+                n.add_counts(vm["exits"], got)
+    n.same(n.only(got, *KINDS), want, f"{threads} threads that live for a moment: each event of each is there")
+    n.same(n.lost(r), 0, "there is always room for the next one")
+
+
+def killed():
+    before = len(programs())
+    top = n.Kvmtop("--events-by", "bpf", *ARGS).skip(2)
+    n.ok(len(programs()) > before, "its programs are loaded", programs())
+    top.p.kill()
+    top.p.wait()
+    end = time.monotonic() + 10
+    while len(programs()) > before and time.monotonic() < end:
+        time.sleep(0.1)
+    n.ok(len(programs()) <= before, "after a kill -9 nothing is left of it", programs())
+
+
+def main():
+    parts = {f.__name__: f for f in (beside_perf, full, short_lives, killed)}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+    n.done()
+
+
+main()
