@@ -26,6 +26,7 @@ static void name_guest(struct merge_input *g, const char *arg, char *name)
 	memcpy(name, arg, (size_t)(eq - arg));
 	name[eq - arg] = '\0';
 	g->name = name;
+	g->named = true;
 	g->path = eq + 1;
 }
 
@@ -124,9 +125,21 @@ static int take_words(struct merge *m, const struct merge_words *words, char *na
 	return check_names(m);
 }
 
-static int open_inputs(struct merge *m, struct merge_found *found)
+static bool any_named(const struct merge *m)
 {
-	int rc = merge_input_open(m, &m->host, found);
+	for (size_t i = 0; i < m->nguests; i++)
+		if (m->guest[i].named)
+			return true;
+	return false;
+}
+
+static int open_inputs(struct merge *m, const char *root, struct merge_found *found)
+{
+	int rc = any_named(m) ? merge_live(m, root) : 0;
+
+	/* The VMs of this host are a help only: without rights the traces must do. */
+	if (rc != -ENOMEM)
+		rc = merge_input_open(m, &m->host, found);
 
 	for (size_t i = 0; i < m->nguests && !rc; i++)
 		rc = merge_input_open(m, &m->guest[i], NULL);
@@ -234,7 +247,7 @@ int cmd_merge(const struct options *o)
 		rc = apply_all(&m, &o->merge, &found);
 	if (!rc) {
 		status = STATUS_FAILED;
-		rc = open_inputs(&m, &found);
+		rc = open_inputs(&m, o->root, &found);
 	}
 	if (!rc)
 		rc = run(&m);

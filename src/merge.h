@@ -26,6 +26,7 @@ struct merge_map {
 struct merge_given {
 	int vcpu;
 	bool is_scale;
+	bool live; /* of the running VM, which may have booted since the trace */
 	uint64_t offset;
 	struct tsc_scale scale;
 };
@@ -56,6 +57,7 @@ struct merge_cpu {
 /* One input: the host's or a guest's text. */
 struct merge_input {
 	const char *name; /* what begins its lines; untrusted */
+	bool named; /* by the user */
 	const char *path; /* "-": standard input; untrusted */
 	int fd; /* a file that can be sought; owned */
 	uint64_t first, last; /* smallest and largest stamp; host: its own TSC */
@@ -113,6 +115,12 @@ int merge_add_map(struct merge *m, struct merge_input *guest, const char *arg);
  */
 int merge_add_tsc_file(struct merge *m, struct merge_input *guest, const char *path,
 		       struct merge_found *found);
+
+/*
+ * merge_live.c: adds the offsets of the VMs below `dir` (NULL: this host) that are named as guests;
+ * those that do not run here stay as they are. 0 or -errno.
+ */
+int merge_live(struct merge *m, const char *dir);
 
 /*
  * merge.c: writes all lines in order. Lines of `#` say at their place what is not certain. 0 or

@@ -22,16 +22,16 @@ unsigned merge_vcpu_of(const struct merge_input *guest, unsigned cpu)
 	return cpu;
 }
 
-/* What the user gave for this vCPU, NULL: nothing. The last word counts, and one vCPU's before
- * all's. */
-static const struct merge_given *given_for(const struct merge_input *g, unsigned vcpu, bool scale)
+/* NULL: nothing. The last word counts, and one vCPU's before all's. */
+static const struct merge_given *given_by(const struct merge_input *g, unsigned vcpu, bool scale,
+					  bool live)
 {
 	const struct merge_given *all = NULL;
 
 	for (size_t i = g->ngiven; i-- > 0;) {
 		const struct merge_given *one = &g->given[i];
 
-		if (one->is_scale != scale)
+		if (one->is_scale != scale || one->live != live)
 			continue;
 		if (one->vcpu == (int)vcpu)
 			return one;
@@ -39,6 +39,14 @@ static const struct merge_given *given_for(const struct merge_input *g, unsigned
 			all = one;
 	}
 	return all;
+}
+
+/* What is given for this vCPU; what the user says counts more than the running VM. */
+static const struct merge_given *given_for(const struct merge_input *g, unsigned vcpu, bool scale)
+{
+	const struct merge_given *user = given_by(g, vcpu, scale, false);
+
+	return user ? user : given_by(g, vcpu, scale, true);
 }
 
 static bool has_value(const struct tsc_chain *c, uint64_t offset)
@@ -193,6 +201,28 @@ static int choose(struct merge *m, const struct merge_input *g, const struct mer
 	return 0;
 }
 
+/*
+ * Of the running VM: not to be believed where the trace has other offsets and this one does not put
+ * the CPU's lines into it. (A KVM that cannot give its guests an offset traces some and has 0 at
+ * last.)
+ */
+static bool is_stale(struct merge *m, const struct merge_cpu *c, unsigned vcpu,
+		     const struct merge_given *given)
+{
+	uint64_t a = tsc_to_host(c->first, &c->scale, given->offset);
+	uint64_t b = tsc_to_host(c->last, &c->scale, given->offset);
+	bool others = false;
+
+	for (size_t i = 0; i < m->epochs.n; i++) {
+		if (m->epochs.chain[i].vcpu != vcpu)
+			continue;
+		if (has_value(&m->epochs.chain[i], given->offset))
+			return false;
+		others = true;
+	}
+	return others && (a > b || a > m->host.last || b < m->host.first);
+}
+
 static int resolve_cpu(struct merge *m, struct merge_input *g, unsigned cpu, bool *known)
 {
 	struct merge_cpu *c = &g->cpu[cpu];
@@ -204,6 +234,8 @@ static int resolve_cpu(struct merge *m, struct merge_input *g, unsigned cpu, boo
 
 	if (scale)
 		c->scale = scale->scale;
+	if (given && given->live && is_stale(m, c, vcpu, given))
+		given = NULL;
 	rc = choose(m, g, c, vcpu, given, &chain);
 	c->chain = chain;
 	*known = chain || given;

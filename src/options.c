@@ -533,7 +533,7 @@ const struct option_row option_rows[] = {
 	{OPT_GUEST, "guest", NULL, "sample the guests' side only (with --host: both)", NULL, COLLECTS, false, parse_guest},
 	{OPT_COLOR, "color", "WHEN", "colours: auto, never, always, 8, 256 or truecolor (auto)", "auto never always 8 256 truecolor",
 	 FOR_LIVE | FOR_REPLAY | FOR_DEMO, false, parse_color},
-	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", COLLECTS | FOR_DOCTOR, false,
+	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", COLLECTS | FOR_DOCTOR | FOR_MERGE, false,
 	 parse_root},
 	{OPT_GUEST_KALLSYMS, "guestkallsyms", "[NAME=]FILE", "a copy of a guest's /proc/kallsyms; of all guests, or of the one of this name, UUID or pid",
 	 "@path", COLLECTS, false, parse_guest_kallsyms},

@@ -264,6 +264,30 @@ def real_guest(name, args, readings):
          (len(stamps), len(spans), outside[:5], r.stderr, notes(r)))
 
 
+def running_vm():
+    """A guest of the name of a VM that runs: its offsets are those in debugfs."""
+    g = n.Guest("-c", 2, "-i", "0,4", "out:5 sleep:20000", tail=("-name", "guest=merge-me,debug-threads=on"),
+                program=n.posing_as("qemu-system-x86_64")).go()
+    found = [d for d in os.listdir(f"{n.DEBUGFS}/kvm") if os.path.isdir(f"{n.DEBUGFS}/kvm/{d}/vcpu4")
+             and d.split("-")[0] == str(g.pid)] if os.path.isdir(f"{n.DEBUGFS}/kvm") else []
+    if not found:
+        n.skip("a VM that runs", "needs:debugfs it has no folder there")
+        return
+    with open(f"{n.DEBUGFS}/kvm/{found[0]}/vcpu4/tsc-offset", encoding="ascii") as f:
+        offset = int(f.read())
+    host = write("host", line(10 ** 15, "a"))
+    guest = write("guest", line((10 ** 15 + 5 + offset) % WRAP, "g", 1))
+    r = merge("-H", host, "-G", f"merge-me={guest}")
+    n.ok(f"# merge-me [001] is vCPU 4: offset {offset}\n" in r.stdout.decode() and shown(r)[-1][1] == 10 ** 15 + 5,
+         "a VM that runs: its offset and its vCPUs' numbers are those in debugfs", (r.stdout, r.stderr))
+    r = merge("-H", host, "-G", f"merge-me={guest}", "--offset", str(offset - 1), "--map", "1=0")
+    n.ok(f"# merge-me [001] is vCPU 0: offset {offset - 1}\n" in r.stdout.decode(), "a VM that runs: what is given counts more",
+         (r.stdout, r.stderr))
+    r = merge("-H", host, "-G", f"no-such={guest}")
+    n.ok(r.returncode == 1 and b"not known" in r.stderr, "a VM that does not run: refused", r.stderr)
+    g.kill()
+
+
 def main():
     one_offset()
     changes()
@@ -273,6 +297,7 @@ def main():
     terminal()
     long_inputs()
     if os.geteuid() == 0 and os.access("/dev/kvm", os.W_OK) and os.path.isdir(f"{n.TRACEFS}/instances"):
+        running_vm()
         real_guest("a real guest", (1, 200, 0, 0), 200)
         real_guest("a real guest, two vCPUs of different TSCs", (2, 200, 5 * 10 ** 12, 0), 400)
         real_guest("a real guest that writes its TSC", (2, 200, 0, 10 ** 12), 400)
@@ -281,4 +306,5 @@ def main():
     n.done()
 
 
-main()
+if __name__ == "__main__":
+    main()
