@@ -20,6 +20,8 @@ for page in man/*.[1-9]; do
 	put 644 "$page" "share/man/man${page##*.}"
 done
 put 644 docs/kvmtop.schema.json share/doc/kvmtop
+put 644 docs/recording.md share/doc/kvmtop
+put 644 contrib/systemd/kvmtop-record.service lib/systemd/system
 put 644 contrib/completions/kvmtop.bash share/bash-completion/completions kvmtop
 put 644 contrib/completions/_kvmtop share/zsh/site-functions
 put 644 contrib/completions/kvmtop.fish share/fish/vendor_completions.d

@@ -26,6 +26,7 @@
 #include "engine.h"
 #include "options.h"
 #include "store.h"
+#include "store_time.h"
 #include "text.h"
 
 #define QUEUE 4
@@ -78,6 +79,21 @@ static void say_mended(struct recorder *r)
 	fprintf(stderr, "kvmtop: recording again; %" PRIu64 " intervals are missing\n", r->pending);
 }
 
+/* Said when the first interval is there, whose size tells how many will fit. */
+static void say_start(struct recorder *r)
+{
+	const struct store_keep *k = &r->o->keep;
+	char safe[PATH_MAX], tiers[160], reach[40];
+
+	text_escape(safe, sizeof(safe), r->path);
+	store_keep_text(k, tiers, sizeof(tiers));
+	store_duration_text(k->tier[k->n - 1].keep_ns, reach, sizeof(reach));
+	fprintf(stderr, "kvmtop: recording into %s: %s: reaches back %s", safe, tiers, reach);
+	if (k->max_bytes)
+		fprintf(stderr, ", or as far as %.4g MiB hold", (double)k->max_bytes / (1 << 20));
+	fprintf(stderr, " (about %.3g MiB for all of it)\n", store_expected(r->store) / (1 << 20));
+}
+
 static void write_one(struct recorder *r, const struct snapshot *s, uint64_t skipped)
 {
 	uint64_t one = 1;
@@ -95,7 +111,10 @@ static void write_one(struct recorder *r, const struct snapshot *s, uint64_t ski
 	} else {
 		say_mended(r);
 		r->pending = 0;
-		atomic_fetch_add(&r->written, 1);
+		if (!atomic_fetch_add(&r->written, 1))
+			say_start(r);
+		/* What fails of it is tried again with the next interval. */
+		store_age(r->store);
 	}
 	if (write(r->wrote_fd, &one, sizeof(one)) < 0)
 		return; /* it is readable already then */

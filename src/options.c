@@ -44,6 +44,8 @@ enum {
 	OPT_GUEST_MODULES,
 	OPT_GUEST_VMLINUX,
 	OPT_GUEST_MOUNT,
+	OPT_KEEP,
+	OPT_MAX_SIZE,
 	OPT_AT,
 	OPT_OFFSET,
 	OPT_SCALING,
@@ -445,6 +447,28 @@ static int parse_output(struct options *o, const char *arg, char *err, size_t si
 	return 0;
 }
 
+static int parse_keep(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[60];
+
+	if (!store_keep_parse(arg, &o->keep))
+		return bad(err, size,
+			   "--keep '%s': not a list of tiers: give up to %d, each coarser and for "
+			   "longer than the one before, as in 1s:1h,10s:24h,60s:7d",
+			   shown(arg, buf, sizeof(buf)), STORE_TIERS);
+	return 0;
+}
+
+static int parse_max_size(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!store_size_parse(arg, &o->keep.max_bytes))
+		return bad(err, size, "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
+			   shown(arg, buf, sizeof(buf)));
+	return 0;
+}
+
 static int parse_at(struct options *o, const char *arg, char *err, size_t size)
 {
 	(void)err;
@@ -544,6 +568,10 @@ const struct option_row option_rows[] = {
 	{OPT_GUEST_MOUNT, "guestmount", "[NAME=]DIR", "guests' root folders are mounted in DIR, each as its name, UUID or pid",
 	 "@files", COLLECTS, false, parse_guest_mount},
 	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db)", "@path", FOR_RECORD, false, parse_output},
+	{OPT_KEEP, "keep", "TIERS", "how long intervals of which length are kept (1s:1h,10s:24h,60s:7d)", NULL, FOR_RECORD, false,
+	 parse_keep},
+	{OPT_MAX_SIZE, "max-size", "SIZE", "the recording grows to no more than this, as 500M or 2G; 1M or more (no limit)", "500M 1G 2G 10G",
+	 FOR_RECORD, false, parse_max_size},
 	{OPT_AT, "at", "TIME", "replay from this time, or from one to another: 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, 03:00-03:10",
 	 NULL, FOR_REPLAY, false, parse_at},
 	{'H', "host-trace", "FILE", "the host's trace, - for standard input", "@path", FOR_MERGE, false, options_host_trace},
@@ -747,6 +775,7 @@ int options_parse(int argc, char **argv, struct options *o, char *err, size_t si
 	int rc;
 
 	*o = (struct options){.delay_s = 1, .max_overhead_pct = 2, .sample_hz = SAMPLE_HZ};
+	store_keep_parse("1s:1h,10s:24h,60s:7d", &o->keep);
 	err[0] = '\0';
 	o->filter = filter_new();
 	rc = o->filter ? parse_all(argc, argv, o, used, err, size) : -ENOMEM;

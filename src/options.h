@@ -71,7 +71,7 @@ struct options {
 	const char *root; /* NULL: the host */
 	struct guest_files guest_files; /* --guestkallsyms and so on */
 	const char *output; /* record: the file; NULL: the default one */
-	struct store_keep keep; /* record */
+	struct store_keep keep; /* record: --keep, --max-size */
 	const char *at; /* replay: --at, NULL: all of it */
 	struct merge_words merge; /* what merge is told, in its order */
 	char **words; /* behind the command's word, where it takes some; n of them */

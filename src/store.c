@@ -119,7 +119,7 @@ int store_unpack(const void *from, size_t n, size_t want, struct store_put *to)
 	return 0;
 }
 
-static int64_t pragma_number(struct store *st, const char *name)
+int64_t store_pragma(struct store *st, const char *name)
 {
 	sqlite3_stmt *s;
 	int64_t v = -1;
@@ -136,7 +136,7 @@ static int64_t pragma_number(struct store *st, const char *name)
 
 int64_t store_bytes(struct store *st)
 {
-	int64_t pages = pragma_number(st, "page_count"), size = pragma_number(st, "page_size");
+	int64_t pages = store_pragma(st, "page_count"), size = store_pragma(st, "page_size");
 
 	return pages > 0 && size > 0 ? pages * size : 0;
 }
@@ -172,10 +172,10 @@ static bool schema_ok(struct store *st)
 /* 1: an empty database, 0: a recording that we can use, -errno: neither. */
 static int look(struct store *st, const char *path, char *err, size_t size)
 {
-	int64_t application = pragma_number(st, "application_id");
-	int64_t version = pragma_number(st, "user_version");
+	int64_t application = store_pragma(st, "application_id");
+	int64_t version = store_pragma(st, "user_version");
 
-	if (application == 0 && pragma_number(st, "page_count") == 0)
+	if (application == 0 && store_pragma(st, "page_count") == 0)
 		return 1;
 	if (application != STORE_APPLICATION)
 		return fail(-EBADMSG, err, size, path, "not a recording of kvmtop");
@@ -268,7 +268,7 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 		rc = store_exec(st, "PRAGMA page_size=4096");
 	if (!rc)
 		rc = store_exec(st, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
-	if (!rc && pragma_number(st, "application_id") == 0)
+	if (!rc && store_pragma(st, "application_id") == 0)
 		rc = store_exec(st, store_schema);
 	if (rc)
 		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));
@@ -278,6 +278,7 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 static int begin_session(struct store *st, const char *path, char *err, size_t size)
 {
 	struct store_at last = {0};
+	char sql[80];
 	int rc = store_find(st, STORE_LAST, 0, &last);
 
 	if (rc && rc != -ENOENT)
@@ -285,7 +286,13 @@ static int begin_session(struct store *st, const char *path, char *err, size_t s
 	st->last_id = last.id;
 	st->last_wall = last.wall;
 	st->session = last.session + 1;
-	return 0;
+	if (!st->keep.n)
+		return 0;
+	/* Tiers that there are no more, since it is gone on with other ones. */
+	snprintf(sql, sizeof(sql), "UPDATE interval SET tier=%u WHERE tier>=%u", st->keep.n - 1,
+		 st->keep.n);
+	rc = store_exec(st, sql);
+	return rc ? fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db)) : 0;
 }
 
 int store_create(const char *path, const struct store_keep *keep, struct store **out, char *err,
@@ -339,7 +346,7 @@ static int open_for_reading(struct store *st, const char *path)
 	struct stat sb;
 	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READONLY, NULL);
 
-	if (rc == SQLITE_OK && pragma_number(st, "application_id") >= 0)
+	if (rc == SQLITE_OK && store_pragma(st, "application_id") >= 0)
 		return 0;
 	snprintf(wal, sizeof(wal), "%s-wal", path);
 	if (stat(wal, &sb) == 0 && sb.st_size > 0)
@@ -348,7 +355,7 @@ static int open_for_reading(struct store *st, const char *path)
 	st->db = NULL;
 	uri_of(path, uri, sizeof(uri));
 	rc = sqlite3_open_v2(uri, &st->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-	return rc == SQLITE_OK && pragma_number(st, "application_id") >= 0 ? 0 : -EIO;
+	return rc == SQLITE_OK && store_pragma(st, "application_id") >= 0 ? 0 : -EIO;
 }
 
 int store_open(const char *path, struct store **out, char *err, size_t size)

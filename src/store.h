@@ -30,6 +30,13 @@ struct store_keep {
 	int64_t max_bytes; /* 0: no limit */
 };
 
+/* "1s:1h,10s:24h,60s:7d": intervals of 1 s for an hour, and so on. False: cannot be read so. */
+bool store_keep_parse(const char *text, struct store_keep *out);
+/* "1s for 1h, 10s for 24h, 60s for 7d"; the first tier has the length that is measured. */
+const char *store_keep_text(const struct store_keep *k, char *buf, size_t size);
+/* "2G", "500M" in bytes, at least 1 MiB. False: not a size. */
+bool store_size_parse(const char *text, int64_t *out);
+
 struct store;
 
 /* A new recording, or one that is gone on with. 0 or -errno with one line in err. */
@@ -40,6 +47,17 @@ int store_create(const char *path, const struct store_keep *keep, struct store *
  * -EIO or another -errno: nothing of it was written, and the next may be tried.
  */
 int store_write(struct store *st, const struct snapshot *s, uint64_t skipped);
+/*
+ * What is older than its tier keeps it becomes longer intervals, or goes; some of it, so that no
+ * call takes long: to be called after each store_write(). Above keep.max_bytes the oldest of the
+ * finest tier is the first to become longer. 0 or -errno: tried again next time.
+ */
+int store_age(struct store *st);
+/*
+ * Bytes that a recording takes once it reaches as far back as its tiers say, by the last interval
+ * that was written.
+ */
+double store_expected(const struct store *st);
 /* Bytes that the recording's file has; 0 not known. */
 int64_t store_bytes(struct store *st);
 

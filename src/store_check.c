@@ -83,6 +83,27 @@ static bool rows_ok(const struct snapshot *s)
 	return true;
 }
 
+/* Rows belong to one level each: whoever copies them by level needs no more room than there is. */
+static bool sums_ok(const struct snapshot *s)
+{
+	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0;
+	uint64_t symbols = (uint64_t)s->host.sym.rows + s->host.other_sym.rows;
+
+	for (size_t i = 0; i < s->nvms; i++) {
+		exits += s->vms[i].ex.n;
+		symbols += s->vms[i].sym.rows;
+		vcpus += s->vms[i].vcpu_n;
+		threads += s->vms[i].thread_n;
+		code += s->vms[i].code_n;
+	}
+	for (size_t i = 0; i < s->nvcpus; i++) {
+		exits += s->vcpus[i].ex.n;
+		symbols += s->vcpus[i].sym.rows;
+	}
+	return exits <= s->nexits && symbols <= s->nsymbols && vcpus <= s->nvcpus &&
+	       threads <= s->nthreads && code <= s->ncode;
+}
+
 static bool times_ok(const struct snapshot *s)
 {
 	return s->time <= TIME_MOST && s->time >= -TIME_MOST && s->dt >= 0 &&
@@ -93,7 +114,7 @@ static bool times_ok(const struct snapshot *s)
 
 int store_check(const struct snapshot *s)
 {
-	if (!times_ok(s) || !vms_ok(s) || !rows_ok(s))
+	if (!times_ok(s) || !vms_ok(s) || !rows_ok(s) || !sums_ok(s))
 		return -EBADMSG;
 	if (!tables_ok(s, &s->host.ex, &s->host.sym) ||
 	    !range_ok(s->host.other_sym.first, s->host.other_sym.rows, s->nsymbols))

@@ -59,6 +59,7 @@ static void put_values(struct encoder *e, const struct store_leaf *l, const char
 		       size_t row_size)
 {
 	struct value v;
+	uint8_t head;
 
 	for (size_t i = 0; i < n; i++) {
 		for (unsigned k = 0; k < l->f->n; k++) {
@@ -66,10 +67,11 @@ static void put_values(struct encoder *e, const struct store_leaf *l, const char
 			store_put_u8(&e->column, store_head(v.state, v.why, store_form_of(v.v)));
 		}
 	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !e->column.failed; i++) {
 		for (unsigned k = 0; k < l->f->n; k++) {
 			memcpy(&v, rows + i * row_size + l->at + k * sizeof(v), sizeof(v));
-			put_number(&e->column, v.v, store_form_of(v.v));
+			head = e->column.data[i * l->f->n + k];
+			put_number(&e->column, v.v, head >> 6);
 		}
 	}
 }

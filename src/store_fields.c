@@ -105,6 +105,7 @@ static const struct store_field sampling_fields[] = {
 	ONE(6, U64, struct snap_sampling, lost),
 	ONE(7, U64, struct snap_sampling, throttled),
 	ONE(8, VALUE, struct snap_sampling, idle),
+	ENUM(9, U8, struct snap_sampling, no_guest, 1),
 	END,
 };
 

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 enum store_form { FORM_ZERO, FORM_WHOLE, FORM_MILLI, FORM_RAW };
 
@@ -18,6 +19,7 @@ enum store_form { FORM_ZERO, FORM_WHOLE, FORM_MILLI, FORM_RAW };
 
 static inline enum store_form store_form_of(double v)
 {
+	long long whole;
 	double milli;
 
 	if (v == 0 && !signbit(v))
@@ -30,9 +32,11 @@ static inline enum store_form store_form_of(double v)
 	milli = round(v * 1000);
 	if (milli == 0 || milli / 1000 == v)
 		return milli == 0 ? FORM_RAW : FORM_MILLI;
-	/* Half-way between two that are shown (with three decimals, one or none): which way? */
-	if (fabs(fabs(v * 1000 - milli) - 0.5) < 1e-6 || fmod(fabs(milli), 100) == 50 ||
-	    fmod(fabs(milli), 1000) == 500)
+	/* Half-way between two that are shown (with three decimals, two, one or none): which way?
+	 */
+	whole = llabs((long long)milli);
+	if (fabs(fabs(v * 1000 - milli) - 0.5) < 1e-6 || whole % 10 == 5 || whole % 100 == 50 ||
+	    whole % 1000 == 500)
 		return FORM_RAW;
 	return FORM_MILLI;
 }

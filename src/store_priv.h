@@ -39,6 +39,14 @@ enum store_statement {
 	ST_READ,
 	ST_GET_TEXT,
 	ST_RANGE,
+	ST_OLDEST,
+	ST_DEL_FRAME,
+	ST_DEL_VM,
+	ST_DEL_VCPU,
+	ST_DEL_INTERVAL,
+	ST_DEL_TEXT,
+	ST_DEL_SEGMENT,
+	ST_COUNT,
 	ST_NR
 };
 
@@ -58,6 +66,7 @@ struct store {
 	struct store_keep keep;
 	int64_t session, last_id, last_wall;
 	struct store_segment segment[STORE_TIERS];
+	size_t last_bytes; /* of the last interval: its frame and rows, about */
 	struct store_put bytes, packed;
 	/* Reading: the texts of one segment at a time. */
 	int64_t read_segment;
@@ -80,8 +89,11 @@ int store_pack(const struct store_put *from, struct store_put *to); /* zlib */
 /* want: the length unpacked. */
 int store_unpack(const void *from, size_t n, size_t want, struct store_put *to);
 
+int64_t store_pragma(struct store *st, const char *name); /* -1: no answer */
+
 /* store_write.c */
-int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t id,
-	      uint64_t skipped, unsigned merged);
+int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t session,
+	      int64_t id, uint64_t skipped, unsigned merged);
+void store_forget_segments(struct store *st);
 
 #endif

@@ -103,5 +103,16 @@ const char *const store_sql[] = {
 	[ST_LAST] = "SELECT " COLUMNS " FROM interval ORDER BY id DESC LIMIT 1",
 	[ST_READ] = "SELECT segment,length,data FROM interval JOIN frame ON interval=id WHERE id=?",
 	[ST_GET_TEXT] = "SELECT text FROM text WHERE segment=? AND id=?",
+	[ST_OLDEST] = "SELECT id,time,session,merged,skipped,segment FROM interval WHERE tier=?"
+		      " ORDER BY id LIMIT ?",
+	[ST_DEL_FRAME] = "DELETE FROM frame WHERE interval=?",
+	[ST_DEL_VM] = "DELETE FROM vm WHERE interval=?",
+	[ST_DEL_VCPU] = "DELETE FROM vcpu WHERE interval=?",
+	[ST_DEL_INTERVAL] = "DELETE FROM interval WHERE id=?",
+	[ST_DEL_TEXT] = "DELETE FROM text WHERE segment=?1 AND NOT EXISTS"
+			" (SELECT 1 FROM interval WHERE segment=?1)",
+	[ST_DEL_SEGMENT] = "DELETE FROM segment WHERE id=?1 AND NOT EXISTS"
+			   " (SELECT 1 FROM interval WHERE segment=?1)",
+	[ST_COUNT] = "SELECT count(*) FROM interval WHERE tier=?",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
 };

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "store_priv.h"
+#include "store_reduce.h"
 #include "store_schema.h"
 
 /*
@@ -21,7 +22,7 @@ static uint32_t text_id(void *ctx, const char *text)
 }
 
 /* What the database did not take must not be believed to be there. */
-static void forget_segments(struct store *st)
+void store_forget_segments(struct store *st)
 {
 	for (int i = 0; i < STORE_TIERS; i++) {
 		store_dict_clear(&st->segment[i].dict);
@@ -148,8 +149,8 @@ static struct value steal_max(const struct snapshot *s)
 	return most;
 }
 
-static int add_interval(struct store *st, const struct snapshot *s, unsigned tier, int64_t id,
-			uint64_t skipped, unsigned merged)
+static int add_interval(struct store *st, const struct snapshot *s, unsigned tier, int64_t session,
+			int64_t id, uint64_t skipped, unsigned merged)
 {
 	sqlite3_stmt *q = store_stmt(st, ST_INTERVAL);
 
@@ -159,7 +160,7 @@ static int add_interval(struct store *st, const struct snapshot *s, unsigned tie
 	sqlite3_bind_int64(q, 2, timespec_ns(s->wall));
 	sqlite3_bind_int64(q, 3, s->dt);
 	sqlite3_bind_int(q, 4, (int)tier);
-	sqlite3_bind_int64(q, 5, st->session);
+	sqlite3_bind_int64(q, 5, session);
 	sqlite3_bind_int64(q, 6, st->segment[tier].id);
 	sqlite3_bind_int64(q, 7, merged);
 	sqlite3_bind_int64(q, 8, (int64_t)skipped);
@@ -192,8 +193,8 @@ static int add_frame(struct store *st, int64_t id)
 	return store_run(st, ST_FRAME);
 }
 
-int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t id,
-	      uint64_t skipped, unsigned merged)
+int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t session,
+	      int64_t id, uint64_t skipped, unsigned merged)
 {
 	struct store_segment *g = &st->segment[tier];
 	const struct store_texts texts = {.ctx = g, .id = text_id};
@@ -206,7 +207,7 @@ int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t
 	if (!rc)
 		rc = save_texts(st, g);
 	if (!rc)
-		rc = add_interval(st, s, tier, id, skipped, merged);
+		rc = add_interval(st, s, tier, session, id, skipped, merged);
 	if (!rc)
 		rc = add_frame(st, id);
 	return rc;
@@ -214,23 +215,30 @@ int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t
 
 int store_write(struct store *st, const struct snapshot *s, uint64_t skipped)
 {
+	struct snapshot *kept = store_reduce(s);
 	int64_t id = st->last_id + 1;
-	int rc;
+	int rc = -ENOMEM;
 
 	st->steps = 0;
-	rc = store_run(st, ST_BEGIN);
-	if (rc)
+	if (kept)
+		rc = store_run(st, ST_BEGIN);
+	if (rc) {
+		snapshot_unref(kept);
 		return rc;
-	rc = store_add(st, s, 0, id, skipped, 1);
+	}
+	rc = store_add(st, kept, 0, st->session, id, skipped, 1);
+	snapshot_unref(kept);
 	if (!rc)
 		rc = store_run(st, ST_COMMIT);
 	if (rc) {
 		/* After some errors SQLite has rolled back by itself. */
 		if (!sqlite3_get_autocommit(st->db))
 			store_run(st, ST_ROLLBACK);
-		forget_segments(st);
+		store_forget_segments(st);
 		return rc;
 	}
+	/* A row of vm or vcpu takes about that much, its place in the trees included. */
+	st->last_bytes = st->packed.n + 64 * (s->nvms + s->nvcpus) + 256;
 	st->last_id = id;
 	st->last_wall = timespec_ns(s->wall);
 	return 0;

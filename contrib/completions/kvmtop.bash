@@ -86,6 +86,12 @@ _kvmtop()
 		words=''
 		compopt -o default 2>/dev/null
 		return ;;
+	--keep)
+		words=''
+		;;
+	--max-size)
+		words='500M 1G 2G 10G'
+		;;
 	--at)
 		words=''
 		;;
@@ -114,7 +120,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --at --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --keep --max-size --at --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

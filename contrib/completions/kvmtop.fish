@@ -36,6 +36,8 @@ complete -c kvmtop -l guestmodules -r -F -d 'a copy of a guest'\''s /proc/module
 complete -c kvmtop -l guestvmlinux -r -F -d 'a guest'\''s vmlinux, with symbols'
 complete -c kvmtop -l guestmount -x -a '(__fish_complete_directories)' -d 'guests'\'' root folders are mounted in DIR, each as its name, UUID or pid'
 complete -c kvmtop -s o -l output -r -F -d 'record into FILE (/var/lib/kvmtop/recording.db)'
+complete -c kvmtop -l keep -x -a '' -d 'how long intervals of which length are kept (1s:1h,10s:24h,60s:7d)'
+complete -c kvmtop -l max-size -x -a '500M 1G 2G 10G' -d 'the recording grows to no more than this, as 500M or 2G; 1M or more (no limit)'
 complete -c kvmtop -l at -x -a '' -d 'replay from this time, or from one to another: 03:12, '\''yesterday 03:12'\'', 2026-11-29T03:12, -2h, 03:00-03:10'
 complete -c kvmtop -s H -l host-trace -r -F -d 'the host'\''s trace, - for standard input'
 complete -c kvmtop -s G -l guest-trace -r -F -d 'a guest'\''s trace; may be repeated; the next four options behind it are for this guest, before the first for all'

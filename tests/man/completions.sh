@@ -13,7 +13,7 @@ words() { # words WORD… : what the last one is completed to
 	echo "${COMPREPLY[*]}"
 }
 
-is "$(words kvmtop --max)" "--max-overhead" "an option"
+is "$(words kvmtop --max-o)" "--max-overhead" "an option"
 is "$(words kvmtop doc)" "doctor" "a command"
 is "$(words kvmtop --format j)" "json" "a value"
 is "$(words kvmtop -s steal_m)" "steal_max_pct steal_max_vcpu" "a column behind a short option"

@@ -12,7 +12,7 @@ fish_words() { # fish_words LINE: what its end is completed to
 }
 
 is "$(fish --no-config -c "source $TOP/contrib/completions/kvmtop.fish" 2>&1)" "" "fish: it loads"
-is "$(fish_words 'kvmtop --max')" "--max-overhead" "fish: an option"
+is "$(fish_words 'kvmtop --max-o')" "--max-overhead" "fish: an option"
 is "$(fish_words 'kvmtop doc')" "doctor" "fish: a command"
 is "$(fish_words 'kvmtop --format j')" "json" "fish: a value"
 is "$(fish_words 'kvmtop --table vcpu-e')" "vcpu-exit" "fish: a table"
@@ -45,7 +45,7 @@ zsh_lines() {
 }
 
 is "$(zsh -f -n "$TOP/contrib/completions/_kvmtop" 2>&1)" "" "zsh: it is a script"
-got=$(zsh_lines 'kvmtop --max' 'kvmtop doc' 'kvmtop --format j' 'kvmtop --table vcpu-e' 'kvmtop -s steal_so')
+got=$(zsh_lines 'kvmtop --max-o' 'kvmtop doc' 'kvmtop --format j' 'kvmtop --table vcpu-e' 'kvmtop -s steal_so')
 is "$(sed -n 1p <<< "$got")" "kvmtop --max-overhead " "zsh: an option"
 is "$(sed -n 2p <<< "$got")" "kvmtop doctor " "zsh: a command"
 is "$(sed -n 3p <<< "$got")" "kvmtop --format json " "zsh: a value"

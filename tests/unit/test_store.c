@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Recordings: what goes in comes out, whole, and damage is noticed (src/store*.c). */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,11 @@
 #include "store.h"
 #include "store_code.h"
 #include "store_fields.h"
+#include "store_merge.h"
 #include "store_number.h"
 #include "store_priv.h"
+#include "store_reduce.h"
+#include "store_time.h"
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -370,13 +374,16 @@ static void what_is_written_is_read(void **state)
 	assert_int_equal(range.n, 20);
 	assert_int_equal(range.last - range.first, 19 * NS_PER_S);
 	for (unsigned i = 0; i < 20; i++) {
-		struct snapshot *s = step(i), *again = NULL;
+		struct snapshot *s = step(i), *again = NULL, *kept;
 
 		assert_int_equal(store_find(rd, i ? STORE_NEXT : STORE_FIRST, at.id, &at), 0);
 		assert_int_equal(at.wall, timespec_ns(s->wall));
 		assert_int_equal(store_read(rd, at.id, &again), 0);
 		assert_int_equal(again->time, at.wall);
-		same(s, again);
+		kept = store_reduce(s);
+		assert_non_null(kept);
+		same(kept, again);
+		snapshot_unref(kept);
 		snapshot_unref(again);
 		snapshot_unref(s);
 	}
@@ -471,6 +478,279 @@ static void other_files_are_refused(void **state)
 	assert_null(st);
 }
 
+/* ---- intervals that become longer ---- */
+
+static uint64_t exits_of(const struct snapshot *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->nexits; i++)
+		n += s->exits[i].now.count;
+	return n;
+}
+
+static void counts_are_added_and_maxima_kept(void **state)
+{
+	struct snapshot *part[5], *sum = NULL;
+	uint64_t count = 0, samples = 0, got = 0, vm_max = 0;
+	double steal = 0, cpu = 0, most = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		const struct made m = {.nvms = 3, .step = i};
+
+		part[i] = made_snapshot(&m);
+		assert_non_null(part[i]);
+		part[i]->dt = NS_PER_S;
+		count += exits_of(part[i]);
+		steal = fmax(steal, part[i]->vms[0].steal_max.v);
+		cpu += part[i]->vms[0].use.cpu.v / 5;
+		most = fmax(most, part[i]->vms[0].ex.max.v);
+		for (size_t k = 0; k < part[i]->nsymbols; k++)
+			samples += part[i]->symbols[k].samples;
+		for (size_t k = 0; k < part[i]->nexits; k++)
+			vm_max = part[i]->exits[k].now.max_ns > vm_max
+					 ? part[i]->exits[k].now.max_ns
+					 : vm_max;
+	}
+	assert_int_equal(store_merge(part, 5, &sum), 0);
+	assert_int_equal(store_check(sum), 0);
+	assert_int_equal(sum->nvms, 3);
+	assert_int_equal(sum->nvcpus, part[0]->nvcpus);
+	assert_int_equal(sum->nexits, part[0]->nexits);
+	assert_int_equal(sum->dt, 5 * NS_PER_S);
+	assert_int_equal(exits_of(sum), count);
+	for (size_t k = 0; k < sum->nsymbols; k++)
+		got += sum->symbols[k].samples;
+	assert_int_equal(got, samples);
+	assert_true(fabs(sum->vms[0].steal_max.v - steal) < 1e-9);
+	assert_true(fabs(sum->vms[0].use.cpu.v - cpu) < 1e-9);
+	assert_true(fabs(sum->vms[0].ex.max.v - most) < 1e-9);
+	got = 0;
+	for (size_t k = 0; k < sum->nexits; k++) {
+		const struct tally *t = &sum->exits[k].now;
+
+		got = t->max_ns > got ? t->max_ns : got;
+		assert_true(t->p50_ns <= t->p99_ns && t->p99_ns <= t->p999_ns);
+		assert_true(!t->timed || fabs(t->avg_ns - (double)t->time_ns / (double)t->timed) <
+						 1e-3 * t->avg_ns + 1);
+	}
+	assert_int_equal(got, vm_max);
+	snapshot_unref(sum);
+	/* One part alone stays what it is. */
+	assert_int_equal(store_merge(part, 1, &sum), 0);
+	assert_int_equal(exits_of(sum), exits_of(part[0]));
+	assert_true(fabs(sum->vms[1].use.cpu.v - part[0]->vms[1].use.cpu.v) < 1e-9);
+	snapshot_unref(sum);
+	for (unsigned i = 0; i < 5; i++)
+		snapshot_unref(part[i]);
+}
+
+/* VMs that come and go: the longer interval has all of them, with their own vCPUs. */
+static void vms_come_and_go(void **state)
+{
+	struct snapshot *part[8], *sum = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		const struct made m = {.nvms = 2 + i * 5 % 7, .step = i, .seed = i == 5 ? 99 : 0};
+
+		part[i] = made_snapshot(&m);
+		part[i]->dt = NS_PER_S;
+	}
+	assert_int_equal(store_merge(part, 8, &sum), 0);
+	assert_int_equal(store_check(sum), 0);
+	assert_int_equal(sum->nvms, 8);
+	for (size_t i = 0; i < sum->nvcpus; i++) {
+		const struct snap_vm *vm = &sum->vms[sum->vcpus[i].vm];
+
+		assert_true(i >= vm->vcpu_first && i < vm->vcpu_first + vm->vcpu_n);
+	}
+	free(written(&format_json, sum, NULL, false));
+	snapshot_unref(sum);
+	for (unsigned i = 0; i < 8; i++)
+		snapshot_unref(part[i]);
+}
+
+static struct store *create_kept(const struct file *f, const char *tiers, int64_t most)
+{
+	struct store_keep keep = {.max_bytes = most};
+	struct store *st = NULL;
+	char err[300] = "";
+
+	assert_true(store_keep_parse(tiers, &keep));
+	if (store_create(f->path, &keep, &st, err, sizeof(err)))
+		fail_msg("%s", err);
+	return st;
+}
+
+/* n intervals of a second each, aged after each as the recorder does. */
+static void write_many(struct store *st, unsigned from, unsigned n, unsigned nvms)
+{
+	struct snapshot *s[5];
+
+	for (unsigned i = 0; i < 5; i++) {
+		const struct made m = {.nvms = nvms, .step = i};
+
+		s[i] = made_snapshot(&m);
+		s[i]->dt = NS_PER_S;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		s[i % 5]->wall = (struct timespec){.tv_sec = 1790000000 + from + i};
+		assert_int_equal(store_write(st, s[i % 5], 0), 0);
+		assert_int_equal(store_age(st), 0);
+	}
+	for (unsigned i = 0; i < 5; i++)
+		snapshot_unref(s[i]);
+}
+
+static void old_intervals_become_longer(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create_kept(f, "1s:20s,10s:1m,30s:2m", 0);
+	struct store_at at = {0};
+	struct store_range range;
+	int64_t last = 0, lengths = 0;
+	unsigned n = 0;
+
+	write_many(st, 0, 300, 2);
+	store_close(st);
+	st = open_again(f);
+	assert_int_equal(store_range(st, &range), 0);
+	/* Whole groups stay until they are too old. */
+	assert_true(range.last - range.first >= 90 * NS_PER_S);
+	assert_true(range.last - range.first <= 150 * NS_PER_S);
+	while (!store_find(st, STORE_NEXT, at.id, &at)) {
+		struct snapshot *s;
+
+		assert_true(at.wall > last);
+		/* Nothing between them is missing, nothing is there twice. */
+		assert_true(!last || at.wall - at.dt == last);
+		last = at.wall;
+		lengths += at.dt;
+		n++;
+		assert_int_equal(store_read(st, at.id, &s), 0);
+		assert_int_equal(s->dt, at.dt);
+		assert_true(at.dt == NS_PER_S || at.dt % (10 * NS_PER_S) == 0);
+		snapshot_unref(s);
+	}
+	assert_int_equal(last, (1790000000 + 299) * NS_PER_S);
+	assert_true(n > 24 && n < 60);
+	assert_true(lengths >= 100 * NS_PER_S);
+	store_close(st);
+}
+
+static void size_is_limited(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create_kept(f, "1s:1h,10s:24h,60s:7d", 3 << 19);
+	struct store_range range;
+	struct store_at at;
+
+	write_many(st, 0, 400, 10);
+	assert_true(store_bytes(st) < (3 << 19) + (256 << 10));
+	assert_int_equal(store_range(st, &range), 0);
+	/* Finer ones gave way first: it still reaches back to the start. */
+	assert_true(range.n < 400);
+	assert_true(range.first < 1790000010 * NS_PER_S);
+	assert_int_equal(store_find(st, STORE_AT, 1790000100 * NS_PER_S, &at), 0);
+	assert_int_equal(at.dt, 10 * NS_PER_S);
+	assert_int_equal(store_find(st, STORE_LAST, 0, &at), 0);
+	assert_int_equal(at.dt, NS_PER_S);
+	store_close(st);
+	/* Texts of what is gone are gone. */
+	st = create_kept(f, "1s:2s", 0);
+	write_many(st, 1000, 5, 1);
+	store_close(st);
+}
+
+static void words_of_tiers(void **state)
+{
+	static const char *const bad[] = {"",
+					  "1s",
+					  "1s:",
+					  ":1h",
+					  "1s:1h,",
+					  "10s:1h,1s:24h",
+					  "1s:1h,10s:1h",
+					  "1h:1s",
+					  "1s:1h;10s:2h",
+					  "x:1h",
+					  "1s:1h:2h",
+					  "0s:1h",
+					  "1s:1h,2s:2h,3s:3h,4s:4h,5s:5h,6s:6h,7s:7h"};
+	struct store_keep k = {.max_bytes = 5};
+	char buf[160];
+	int64_t v;
+
+	(void)state;
+	assert_true(store_keep_parse("1s:1h,10s:24h,60s:7d", &k));
+	assert_int_equal(k.n, 3);
+	assert_int_equal(k.max_bytes, 5);
+	assert_int_equal(k.tier[2].keep_ns, 7 * 86400 * NS_PER_S);
+	assert_string_equal(store_keep_text(&k, buf, sizeof(buf)),
+			    "1s for 1h, 10s for 24h, 1m for 7d");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (store_keep_parse(bad[i], &k))
+			fail_msg("'%s' was taken", bad[i]);
+	assert_true(store_size_parse("2G", &v) && v == (int64_t)2 << 30);
+	assert_true(store_size_parse("1M", &v) && v == 1 << 20);
+	assert_false(store_size_parse("1K", &v));
+	assert_false(store_size_parse("", &v));
+	assert_false(store_size_parse("2GB", &v));
+	assert_false(store_size_parse("99999999999999999999T", &v));
+}
+
+static void times_as_typed(void **state)
+{
+	/* 2026-11-29 12:00:00 UTC */
+	const int64_t last = 1795953600 * NS_PER_S, hour = 3600 * NS_PER_S;
+	static const struct {
+		const char *text;
+		double hours; /* from `last` */
+	} rows[] = {
+		{"-2h", -2},
+		{"-90m", -1.5},
+		{"-1d", -24},
+		{"03:12", -8.8},
+		{"12:00", 0},
+		{"12:00:01", -24 + 1 / 3600.0},
+		{"13:00", -23},
+		{"yesterday 13:00", -23},
+		{"yesterday 03:00", -33},
+		{"2026-11-29T03:12", -8.8},
+		{"2026-11-29 03:12:00", -8.8},
+		{"2026-11-29T03:12:00.250+01:00", -9.8},
+		{"2026-11-29T03:12:00Z", -8.8},
+		{"2026-11-28", -36},
+	};
+	static const char *const bad[] = {
+		"",	"3:12",	       "03:60",	     "24:00",	  "now",    "-",    "-2x",
+		"--2h", "2026-11-29T", "2026-13-01", "yesterday", "03:12 ", "-1e9d"};
+	int64_t t, from, to;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!store_time_parse(rows[i].text, last, &t))
+			fail_msg("'%s' was not taken", rows[i].text);
+		if (fabs((double)(t - last) / (double)hour - rows[i].hours) > 1e-6)
+			fail_msg("'%s': %f hours", rows[i].text, (double)(t - last) / (double)hour);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (store_time_parse(bad[i], last, &t))
+			fail_msg("'%s' was taken", bad[i]);
+	assert_true(store_time_range("03:00-03:10", last, &from, &to));
+	assert_int_equal(to - from, hour / 6);
+	assert_true(store_time_range("-2h--1h", last, &from, &to));
+	assert_int_equal(to - from, hour);
+	assert_true(store_time_range("2026-11-29T03:00-2026-11-29T03:10", last, &from, &to));
+	assert_int_equal(to - from, hour / 6);
+	assert_true(store_time_range("-2h", last, &from, &to));
+	assert_int_equal(to, INT64_MAX);
+	assert_false(store_time_range("03:10-03:00", last, &from, &to));
+	assert_false(store_time_range("03:10-", last, &from, &to));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,7 +763,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(times_are_found, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_recording_is_gone_on_with, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, make_dir, drop_dir),
+		cmocka_unit_test(counts_are_added_and_maxima_kept),
+		cmocka_unit_test(vms_come_and_go),
+		cmocka_unit_test_setup_teardown(old_intervals_become_longer, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(size_is_limited, make_dir, drop_dir),
+		cmocka_unit_test(words_of_tiers),
+		cmocka_unit_test(times_as_typed),
 	};
 
+	setenv("TZ", "UTC", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
 #include "engine.h"
 #include "format.h"
 #include "store.h"
+#include "store_reduce.h"
 
 #define INTERVALS 6
 
@@ -106,7 +107,7 @@ static void recorded_and_read_is_the_same(void **state)
 {
 	char dir[] = "/tmp/test-store-live.XXXXXX", path[96], side[128], err[400] = "";
 	const struct store_keep keep = {0};
-	struct snapshot *s[INTERVALS], *again;
+	struct snapshot *s[INTERVALS], *again, *kept;
 	struct demo *demo = NULL;
 	struct store_at at = {0};
 	struct store *st = NULL;
@@ -129,11 +130,18 @@ static void recorded_and_read_is_the_same(void **state)
 		assert_int_equal(store_find(st, STORE_NEXT, at.id, &at), 0);
 		assert_int_equal(store_read(st, at.id, &again), 0);
 		assert_int_equal(again->nvms, s[i]->nvms);
-		same(&format_json, NULL, s[i], again);
+		kept = store_reduce(s[i]);
+		assert_non_null(kept);
+		same(&format_json, NULL, kept, again);
 		for (size_t t = 0; t < batch_ntables; t++) {
-			same(&format_csv, batch_tables[t].name, s[i], again);
-			same(&format_text, batch_tables[t].name, s[i], again);
+			const char *name = batch_tables[t].name;
+			bool all = !strstr(name, "symbol") && strcmp(name, "vcpu-exit") != 0;
+
+			same(&format_json, name, all ? s[i] : kept, again);
+			same(&format_csv, name, all ? s[i] : kept, again);
+			same(&format_text, name, all ? s[i] : kept, again);
 		}
+		snapshot_unref(kept);
 		snapshot_unref(again);
 		snapshot_unref(s[i]);
 	}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which rows are recorded (store_reduce.h). */
+#include "store_reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store_tally.h"
+
+struct reducer {
+	const struct snapshot *s;
+	struct snapshot *out;
+	struct snap_exit *exit; /* room for all of s and an `other` a vCPU and kind */
+	struct snap_symbol *symbol;
+	size_t nexit, nsymbol;
+};
+
+static void *copy(struct snapshot *out, const void *rows, size_t n, size_t size)
+{
+	void *p = snapshot_alloc(out, n, size);
+
+	if (p && n)
+		memcpy(p, rows, n * size);
+	return p;
+}
+
+/* What the order is by: time, or where there is none how many. */
+static bool larger(const struct snap_exit *a, const struct snap_exit *b)
+{
+	if (a->now.time_ns != b->now.time_ns)
+		return a->now.time_ns > b->now.time_ns;
+	if (a->now.count != b->now.count)
+		return a->now.count > b->now.count;
+	return a->total.count > b->total.count;
+}
+
+/* How many rows of the same kind stand before this one; other is never among the first. */
+static unsigned rank_of(const struct snap_exit *rows, size_t n, size_t at)
+{
+	unsigned rank = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (i != at && rows[i].kind == rows[at].kind && !rows[i].other &&
+		    (larger(&rows[i], &rows[at]) || (i < at && !larger(&rows[at], &rows[i]))))
+			rank++;
+	return rank;
+}
+
+static void drop_percentiles(struct tally *t)
+{
+	t->p50_ns = t->p99_ns = t->p999_ns = 0;
+	t->pctl = PCTL_NONE;
+}
+
+static void add_other(struct reducer *r, size_t first, const struct snap_exit *row)
+{
+	struct snap_exit *other = NULL;
+
+	for (size_t i = first; i < r->nexit; i++)
+		if (r->exit[i].other && r->exit[i].kind == row->kind)
+			other = &r->exit[i];
+	if (!other) {
+		other = &r->exit[r->nexit++];
+		*other = *row;
+		if (row->other)
+			return;
+		other->other = true;
+		other->key = 0;
+		other->dir = DIR_NONE;
+		other->idle = false;
+		other->name = "other";
+		other->note = "";
+		other->heat = NULL;
+		drop_percentiles(&other->now);
+		drop_percentiles(&other->total);
+		return;
+	}
+	store_tally_add(&other->now, &row->now);
+	store_tally_add(&other->total, &row->total);
+	other->has_time = other->has_time || row->has_time;
+	other->heat = NULL;
+	drop_percentiles(&other->now);
+	drop_percentiles(&other->total);
+}
+
+/* The rows of a vCPU: in their order, what is left out at the end. */
+static void take_vcpu_exits(struct reducer *r, struct snap_exits *ex)
+{
+	const struct snap_exit *rows = r->s->exits + ex->first;
+	size_t first = r->nexit;
+
+	for (size_t i = 0; i < ex->n; i++)
+		if (!rows[i].other && rank_of(rows, ex->n, i) < STORE_VCPU_KEYS)
+			r->exit[r->nexit++] = rows[i];
+	for (size_t i = 0; i < ex->n; i++)
+		if (rows[i].other || rank_of(rows, ex->n, i) >= STORE_VCPU_KEYS)
+			add_other(r, first, &rows[i]);
+	ex->first = (uint32_t)first;
+	ex->n = (uint32_t)(r->nexit - first);
+}
+
+static void take_all_exits(struct reducer *r, struct snap_exits *ex)
+{
+	size_t first = r->nexit;
+
+	for (size_t i = 0; i < ex->n; i++)
+		r->exit[r->nexit++] = r->s->exits[ex->first + i];
+	ex->first = (uint32_t)first;
+}
+
+static void add_value(struct value *into, struct value from)
+{
+	if (value_has(from))
+		*into = value_has(*into) ? value_known(into->v + from.v) : from;
+}
+
+/* They come with the most samples first, what is `other` already last. */
+static void take_symbols(struct reducer *r, struct snap_samples *sym, unsigned most)
+{
+	const struct snap_symbol *rows = r->s->symbols + sym->first;
+	struct snap_symbol *other;
+	size_t first = r->nsymbol;
+	uint32_t n = sym->rows;
+
+	for (uint32_t i = 0; i < n && i < most; i++)
+		r->symbol[r->nsymbol++] = rows[i];
+	if (n > most && most) {
+		other = &r->symbol[r->nsymbol++];
+		*other = rows[most];
+		for (uint32_t i = most + 1; i < n; i++) {
+			other->samples += rows[i].samples;
+			other->samples_total += rows[i].samples_total;
+			add_value(&other->pct, rows[i].pct);
+			add_value(&other->pct_total, rows[i].pct_total);
+		}
+		if (!rows[most].other) {
+			other->other = true;
+			other->guessed = false;
+			other->key = (struct symbol_key){0};
+			other->name = "other";
+			other->module = other->reason = "";
+		}
+	}
+	sym->first = (uint32_t)first;
+	sym->rows = (uint32_t)(r->nsymbol - first);
+}
+
+/* Rows of one level, which stand together. */
+struct block {
+	uint32_t first;
+	struct snap_exits *exits; /* one of the two */
+	struct snap_samples *symbols;
+	bool vcpu;
+};
+
+static int by_first(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* In the order that they have in s: rows of all levels are listed too. */
+static void take_blocks(struct reducer *r, struct block *b, size_t n)
+{
+	qsort(b, n, sizeof(*b), by_first);
+	for (size_t i = 0; i < n; i++) {
+		if (b[i].symbols)
+			take_symbols(r, b[i].symbols, b[i].vcpu ? 0 : STORE_SYMBOLS_MOST);
+		else if (b[i].vcpu)
+			take_vcpu_exits(r, b[i].exits);
+		else
+			take_all_exits(r, b[i].exits);
+	}
+}
+
+static void add_block(struct block *b, size_t *n, struct snap_exits *ex, struct snap_samples *sym,
+		      bool vcpu)
+{
+	b[(*n)++] = (struct block){
+		.first = ex ? ex->first : sym->first, .exits = ex, .symbols = sym, .vcpu = vcpu};
+}
+
+static bool take_rows(struct reducer *r, struct snap_vm *vms, struct snap_vcpu *vcpus)
+{
+	size_t n = 0, nvms = r->s->nvms, nvcpus = r->s->nvcpus;
+	struct block *b = malloc((nvms + nvcpus + 2) * sizeof(*b));
+	struct snap_host *h = &r->out->host;
+
+	if (!b)
+		return false;
+	add_block(b, &n, &h->ex, NULL, false);
+	for (size_t i = 0; i < nvms; i++)
+		add_block(b, &n, &vms[i].ex, NULL, false);
+	for (size_t i = 0; i < nvcpus; i++)
+		add_block(b, &n, &vcpus[i].ex, NULL, true);
+	take_blocks(r, b, n);
+	n = 0;
+	add_block(b, &n, NULL, &h->sym, false);
+	add_block(b, &n, NULL, &h->other_sym, false);
+	for (size_t i = 0; i < nvms; i++)
+		add_block(b, &n, NULL, &vms[i].sym, false);
+	for (size_t i = 0; i < nvcpus; i++)
+		add_block(b, &n, NULL, &vcpus[i].sym, true);
+	take_blocks(r, b, n);
+	free(b);
+	return true;
+}
+
+/* The snapshot's own members; its memory is another one's. */
+static void take_figures(struct snapshot *out, const struct snapshot *s)
+{
+	size_t bytes = out->bytes;
+
+	*out = *s;
+	out->bytes = bytes;
+}
+
+struct snapshot *store_reduce(const struct snapshot *s)
+{
+	struct reducer r = {.s = s, .out = snapshot_new()};
+	struct snap_vcpu *vcpus;
+	struct snap_vm *vms;
+
+	if (!r.out)
+		return NULL;
+	take_figures(r.out, s);
+	vms = copy(r.out, s->vms, s->nvms, sizeof(*vms));
+	vcpus = copy(r.out, s->vcpus, s->nvcpus, sizeof(*vcpus));
+	r.exit = snapshot_alloc(r.out, s->nexits + s->nvcpus * KIND_NR, sizeof(*r.exit));
+	r.symbol = snapshot_alloc(r.out, s->nsymbols, sizeof(*r.symbol));
+	if (!vms || !vcpus || !r.exit || !r.symbol || !take_rows(&r, vms, vcpus)) {
+		snapshot_unref(r.out);
+		return NULL;
+	}
+	r.out->vms = vms;
+	r.out->vcpus = vcpus;
+	r.out->exits = r.exit;
+	r.out->symbols = r.symbol;
+	r.out->nexits = r.nexit;
+	r.out->nsymbols = r.nsymbol;
+	return r.out;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What of a snapshot is recorded, where not all of it: of a vCPU its four largest keys a kind of
+ * exit and `other`, of symbols the twenty with most samples of each VM and `other`, none of vCPUs.
+ */
+#ifndef KVMTOP_STORE_REDUCE_H
+#define KVMTOP_STORE_REDUCE_H
+
+#include "snapshot.h"
+
+#define STORE_VCPU_KEYS 4
+#define STORE_SYMBOLS_MOST 20
+
+/*
+ * One reference to the caller; NULL: no memory. Its texts and histograms are those of s, which must
+ * stay as long.
+ */
+struct snapshot *store_reduce(const struct snapshot *s);
+
+#endif
