@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "engine.h"
 #include "options.h"
+#include "priority.h"
 
 /* Snapshots that wait while a slow reader keeps us. */
 #define DEPTH 16
@@ -149,6 +150,7 @@ static int run(struct batch *b)
 	};
 	int rc;
 
+	priority_raise();
 	for (;;) {
 		rc = poll(p, 3, -1);
 		if (rc < 0 && errno != EINTR)

@@ -15,6 +15,7 @@
 #include "demo.h"
 #include "engine.h"
 #include "options.h"
+#include "priority.h"
 #include "screen.h"
 #include "ui.h"
 
@@ -178,6 +179,7 @@ int cmd_live(const struct options *o)
 		if (r < 0)
 			snprintf(err, sizeof(err), "the collecting thread: %s", strerror(-r));
 	}
+	priority_raise();
 	if (r == 0)
 		loop(&l);
 	close_all(&l);

@@ -25,6 +25,7 @@
 #include "commands.h"
 #include "engine.h"
 #include "options.h"
+#include "priority.h"
 #include "store.h"
 #include "store_time.h"
 #include "text.h"
@@ -139,6 +140,7 @@ static void *writer(void *ctx)
 		{.fd = r->stop_fd, .events = POLLIN},
 	};
 
+	priority_raise();
 	for (;;) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			return NULL;

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "inventory.h"
 #include "model.h"
+#include "priority.h"
 #include "reader.h"
 #include "vms.h"
 
@@ -286,6 +287,7 @@ void *engine_collect(void *arg)
 	struct epoll_event ev[8];
 
 	pthread_setname_np(pthread_self(), "kvmtop-collect");
+	priority_raise();
 	open_collectors(e);
 	apply_demand(e);
 	e->deadline = clock_mono_ns();
