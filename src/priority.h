@@ -6,8 +6,9 @@
 /*
  * The calling thread goes first among those of usual priority, where that is allowed: between 400
  * vCPUs that spin on two CPUs an interval of half a second took up to a minute without. It does not
- * get more CPU than it needs by that, only sooner. One who started kvmtop with another priority meant
- * it: nothing happens then. Threads that the caller makes afterwards inherit it, and so do processes.
+ * get more CPU than it needs by that, only sooner. One who started kvmtop with another priority
+ * meant it: nothing happens then. Threads that the caller makes afterwards inherit it, and so do
+ * processes.
  */
 void priority_raise(void);
 
