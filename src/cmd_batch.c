@@ -77,13 +77,7 @@ static int open_engine(struct batch *b, char *err, size_t size)
 		.collectors = b->o->collectors,
 		.delay_s = b->o->delay_s,
 		.max_overhead_pct = b->o->max_overhead_pct,
-		.collector = {.delay_s = b->o->delay_s,
-			      .threads_by_proc = b->o->threads_by_proc,
-			      .events_how = b->o->events_how,
-			      .sample_hz = b->o->sample_hz,
-			      .sample_with = b->o->sample_with,
-			      .sample_host = b->o->sample_host,
-			      .sample_guest = b->o->sample_guest},
+		.collector = options_collector(b->o),
 	};
 	struct demand d = demand_of(b);
 	int rc = engine_new(&cfg, &b->engine, err, size);

@@ -39,13 +39,7 @@ static int open_engine(struct live *l, char *err)
 		.delay_s = l->o->delay_s,
 		.short_first = true,
 		.max_overhead_pct = l->o->max_overhead_pct,
-		.collector = {.delay_s = l->o->delay_s,
-			      .threads_by_proc = l->o->threads_by_proc,
-			      .events_how = l->o->events_how,
-			      .sample_hz = l->o->sample_hz,
-			      .sample_with = l->o->sample_with,
-			      .sample_host = l->o->sample_host,
-			      .sample_guest = l->o->sample_guest},
+		.collector = options_collector(l->o),
 	};
 	int r = engine_new(&cfg, &l->engine, err, ERR_SIZE);
 

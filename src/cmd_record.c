@@ -175,13 +175,7 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.collectors = o->collectors,
 		.delay_s = o->delay_s,
 		.max_overhead_pct = o->max_overhead_pct,
-		.collector = {.delay_s = o->delay_s,
-			      .threads_by_proc = o->threads_by_proc,
-			      .events_how = o->events_how,
-			      .sample_hz = o->sample_hz,
-			      .sample_with = o->sample_with,
-			      .sample_host = o->sample_host,
-			      .sample_guest = o->sample_guest},
+		.collector = options_collector(o),
 	};
 	const struct demand d = {
 		.kinds = KIND_BIT(KIND_VMEXIT) | o->kinds,

@@ -464,7 +464,8 @@ static int parse_max_size(struct options *o, const char *arg, char *err, size_t 
 	char buf[40];
 
 	if (!store_size_parse(arg, &o->keep.max_bytes))
-		return bad(err, size, "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
+		return bad(err, size,
+			   "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
 			   shown(arg, buf, sizeof(buf)));
 	return 0;
 }
@@ -789,6 +790,19 @@ int options_parse(int argc, char **argv, struct options *o, char *err, size_t si
 	if (rc && !err[0])
 		snprintf(err, size, "%s", strerror(-rc));
 	return rc;
+}
+
+struct collector_config options_collector(const struct options *o)
+{
+	return (struct collector_config){
+		.delay_s = o->delay_s,
+		.threads_by_proc = o->threads_by_proc,
+		.events_how = o->events_how,
+		.sample_hz = o->sample_hz,
+		.sample_with = o->sample_with,
+		.sample_host = o->sample_host,
+		.sample_guest = o->sample_guest,
+	};
 }
 
 void options_free(struct options *o)

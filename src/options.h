@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "collector.h"
 #include "store.h"
 #include "options_merge.h"
 #include "symbols.h"
@@ -100,6 +101,8 @@ extern const size_t option_nrows;
  */
 int options_parse(int argc, char **argv, struct options *o, char *err, size_t size);
 void options_free(struct options *o);
+/* What the collectors are asked for. */
+struct collector_config options_collector(const struct options *o);
 
 /* options_text.c: what is made from the table. */
 void options_help(FILE *to);

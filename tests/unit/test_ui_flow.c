@@ -58,6 +58,21 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_replay(void **state)
+{
+	const struct ui_config cfg = {.delay_s = 1, .utc = true, .can_demo = true, .replay = true};
+	struct fixture *f;
+
+	if (setup(state))
+		return -1;
+	f = *state;
+	ui_free(f->ui);
+	f->ui = ui_new(&cfg);
+	assert_non_null(f->ui);
+	next_snapshot(f);
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -642,6 +657,57 @@ static void findings_are_of_listed_vms(void **state)
 	assert_true(on_screen(f, "web01"));
 }
 
+/* In a recording the keys of time ask the caller; nothing changes what was recorded. */
+static void replay_keys(void **state)
+{
+	static const struct {
+		char key;
+		enum ui_request_kind kind;
+		int by;
+	} rows[] = {
+		{',', UI_STEP, -1}, {'.', UI_STEP, 1},	 {'[', UI_MINUTE, -1}, {']', UI_MINUTE, 1},
+		{'+', UI_SPEED, 1}, {'-', UI_SPEED, -1}, {' ', UI_PLAY, 0},
+	};
+	struct fixture *f = *state;
+	struct ui_request r;
+
+	assert_true(on_screen(f, "REPLAY 2026-03-06 14:22:0"));
+	assert_true(on_screen(f, "b go to"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		r = press(f, (unsigned char)rows[i].key);
+		assert_int_equal(r.kind, rows[i].kind);
+		assert_int_equal(r.by, rows[i].by);
+	}
+	for (const char *k = "rdD"; *k; k++) {
+		assert_int_equal(press(f, (unsigned char)*k).kind, UI_NONE);
+		assert_true(on_screen(f, "not in replay"));
+	}
+	type(f, "b03:12");
+	r = press(f, UK_ENTER);
+	assert_int_equal(r.kind, UI_GO_TO);
+	assert_string_equal(r.text, "03:12");
+	/* Nothing typed is no time. */
+	type(f, "b");
+	assert_int_equal(press(f, UK_ENTER).kind, UI_NONE);
+	ui_playing(f->ui, 4);
+	ui_draw(f->ui, f->s);
+	assert_true(on_screen(f, "4x"));
+	assert_true(on_screen(f, "space stop"));
+	ui_playing(f->ui, 0);
+	ui_draw(f->ui, f->s);
+	assert_true(on_screen(f, "space play"));
+}
+
+static void time_keys_are_for_replay(void **state)
+{
+	struct fixture *f = *state;
+
+	for (const char *k = "[]b"; *k; k++) {
+		assert_int_equal(press(f, (unsigned char)*k).kind, UI_NONE);
+		assert_true(on_screen(f, "only in replay"));
+	}
+}
+
 int main(void)
 {
 #define FLOW(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -667,6 +733,8 @@ int main(void)
 		FLOW(saves_without_overwriting),
 		FLOW(given_up_events_are_told),
 		FLOW(findings_are_of_listed_vms),
+		FLOW(time_keys_are_for_replay),
+		cmocka_unit_test_setup_teardown(replay_keys, setup_replay, teardown),
 		cmocka_unit_test(history_thins_by_age),
 	};
 
