@@ -73,9 +73,6 @@ static void free_thread(struct kvm_counts *c, uint32_t index)
 			i = next;
 		}
 	}
-	for (unsigned k = 0; k < KC_KINDS; k++)
-		if (t->other[k] && t->other[k] < c->slots)
-			free_slot(c, t->other[k]);
 	memset(t, 0, sizeof(*t));
 	give_back(c, KC_POOL_THREADS, index);
 }
@@ -148,20 +145,11 @@ static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsig
 	}
 }
 
-static void hand_over_slot(const struct kvm_counts *c, const struct kc_thread *t,
-			   const struct kc_slot *s, unsigned half, const struct sink *sink)
+static struct aggregate aggregate_of(const struct kc_thread *t, const struct kc_half *h)
 {
-	uint32_t room[HIST_OCTAVES][HIST_STEPS];
-	const struct kc_half *h = &s->half[half];
-	struct hist hist;
-	struct aggregate a = {
+	return (struct aggregate){
 		.tid = (int32_t)t->tid,
 		.vcpu_id = t->vcpu,
-		.kind = (uint8_t)s->tag,
-		.dir = (uint8_t)(s->tag >> 8),
-		.isa = (uint32_t)(s->tag >> 32),
-		.key = s->key,
-		.other = s->tag & KC_TAG_OTHER,
 		.count = h->count,
 		.timed = h->timed,
 		.sum_ns = h->sum,
@@ -169,12 +157,44 @@ static void hand_over_slot(const struct kvm_counts *c, const struct kc_thread *t
 		.min_ns = h->min,
 		.max_ns = h->max,
 		.sumsq = (unsigned __int128)h->sumsq_high << 64 | h->sumsq_low,
-		.hist = h->octaves ? &hist : NULL,
 	};
+}
 
-	if (h->octaves)
+static void hand_over_slot(const struct kvm_counts *c, const struct kc_thread *t,
+			   const struct kc_slot *s, unsigned half, const struct sink *sink)
+{
+	uint32_t room[HIST_OCTAVES][HIST_STEPS];
+	struct aggregate a = aggregate_of(t, &s->half[half]);
+	struct hist hist;
+
+	a.kind = (uint8_t)s->tag;
+	a.dir = (uint8_t)(s->tag >> 8);
+	a.isa = (uint32_t)(s->tag >> 32);
+	a.key = s->key;
+	if (s->half[half].octaves) {
 		take_hist(c, s, half, room, &hist);
+		a.hist = &hist;
+	}
 	sink->aggregates(sink->ctx, &a, 1);
+}
+
+/* Keys that found no place. */
+static void hand_over_other(const struct kc_thread *t, uint32_t epoch, const struct sink *sink,
+			    struct kvm_counts_state *out)
+{
+	for (unsigned k = 0; k < KC_KINDS; k++) {
+		const struct kc_half *h = &t->other[epoch & 1][k];
+		struct aggregate a;
+
+		if (h->epoch != epoch)
+			continue;
+		a = aggregate_of(t, h);
+		a.kind = (uint8_t)k;
+		a.other = true;
+		out->all += h->count;
+		out->no_octave += h->timed;
+		sink->aggregates(sink->ctx, &a, 1);
+	}
 }
 
 static void set_pair(struct open_pair *to, const struct kc_pair *p)
@@ -233,6 +253,7 @@ static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch,
 		hand_over_slot(c, t, s, half, sink);
 		i = s->half[half].next;
 	}
+	hand_over_other(t, epoch, sink, out);
 	hand_over_open(c, t, epoch, sink);
 	if (t->dead && load32(&t->epoch) == epoch)
 		free_thread(c, index);
@@ -256,7 +277,7 @@ static void tell_losses(struct kvm_counts *c, const struct sink *sink, struct kv
 			sink->loss_count(sink->ctx, &l);
 	}
 	out->other = since(&c->other, &c->control->other);
-	out->no_octave = since(&c->no_octave, &c->control->no_octave);
+	out->no_octave += since(&c->no_octave, &c->control->no_octave);
 }
 
 void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink *sink,

@@ -221,6 +221,15 @@ static __always_inline void touch(struct event *e, struct kc_thread *t)
 		*place = e->index;
 }
 
+static __always_inline void clear(struct kc_half *h, __u32 epoch)
+{
+	h->count = h->timed = h->sum = h->within = 0;
+	h->sumsq_low = h->sumsq_high = 0;
+	h->min = h->max = 0;
+	h->octaves = 0;
+	h->epoch = epoch;
+}
+
 static __always_inline struct kc_half *half_of(struct event *e, struct kc_thread *t,
 					       struct kc_slot *s, __u32 index)
 {
@@ -228,13 +237,21 @@ static __always_inline struct kc_half *half_of(struct event *e, struct kc_thread
 
 	if (h->epoch == e->epoch)
 		return h;
-	h->count = h->timed = h->sum = h->within = 0;
-	h->sumsq_low = h->sumsq_high = 0;
-	h->min = h->max = 0;
-	h->octaves = 0;
+	clear(h, e->epoch);
 	h->next = t->dirty[e->half & 1];
-	h->epoch = e->epoch;
 	t->dirty[e->half & 1] = index;
+	return h;
+}
+
+/* Where a key without a slot is counted: it is always there. */
+static __always_inline struct kc_half *other_of(struct event *e, struct kc_thread *t, __u32 kind)
+{
+	struct kc_half *h;
+
+	BOUND(kind, KC_KINDS_ROOM);
+	h = &t->other[e->half & 1][kind];
+	if (h->epoch != e->epoch)
+		clear(h, e->epoch);
 	return h;
 }
 
@@ -250,27 +267,7 @@ static __always_inline __u32 bucket_of(__u64 key, __u32 kind)
 	return KC_EXIT_BUCKETS + (((__u32)(key ^ key >> 12) * 0x9e3779b1u + kind) >> 28);
 }
 
-static __always_inline __u32 other_slot(struct kc_thread *t, __u32 kind)
-{
-	__u32 index;
-	struct kc_slot *s;
-
-	BOUND(kind, KC_KINDS_ROOM);
-	__sync_fetch_and_add(&control.other, 1);
-	index = t->other[kind];
-	if (index)
-		return index;
-	index = take(&free_slots, KC_POOL_SLOTS, config.slots, 0);
-	s = slot_at(index);
-	if (!index || !s)
-		return 0;
-	s->key = 0;
-	s->tag = KC_TAG(kind, 0, 0) | KC_TAG_OTHER;
-	t->other[kind] = index;
-	return index;
-}
-
-/* The slot of a key, made at its first event. */
+/* The slot of a key, made at its first event; 0: there is no place for it. */
 __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 {
 	__u32 b = bucket_of(key, kind), i, unused = 0, left = KC_CHAIN;
@@ -303,11 +300,11 @@ __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 			return 0;
 	} else {
 		i = left ? take(&free_slots, KC_POOL_SLOTS, config.slots,
-				kind == K_EXIT ? config.slots / 8 : config.slots / 4)
+				kind == K_EXIT ? 0 : config.slots / 8)
 			 : 0;
 		s = slot_at(i);
 		if (!i || !s)
-			return other_slot(t, kind);
+			return 0;
 		s->next = t->bucket[b];
 		t->bucket[b] = i;
 	}
@@ -395,18 +392,18 @@ static __always_inline void add_square(struct kc_half *h, __u64 ns)
 	h->sumsq_low = sum;
 }
 
-__noinline int add_time(struct event *e, __u32 slot, __u64 ns, __u64 within)
+__noinline int add_time(struct event *e, __u32 slot, __u32 kind, __u64 ns, __u64 within)
 {
 	struct kc_slot *s = slot_at(slot);
 	struct kc_thread *t;
 	struct kc_half *h;
 
-	if (!e || !slot || !s)
+	if (!e || !s)
 		return 0;
 	t = thread_at(e->index);
 	if (!t)
 		return 0;
-	h = half_of(e, t, s, slot);
+	h = slot ? half_of(e, t, s, slot) : other_of(e, t, kind);
 	if (!h->timed || ns < h->min)
 		h->min = ns;
 	if (ns > h->max)
@@ -415,24 +412,26 @@ __noinline int add_time(struct event *e, __u32 slot, __u64 ns, __u64 within)
 	h->sum += ns;
 	h->within += within;
 	add_square(h, ns);
-	add_hist(e, s, h, ns);
+	if (slot)
+		add_hist(e, s, h, ns);
 	return 0;
 }
 
 /* ---- pairs ---- */
 
-static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u32 type, __u32 kind,
-				       __u64 key, __u64 tag)
+static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u32 kind, __u64 key,
+				       __u64 tag)
 {
 	__u32 i = find_slot(e, kind, key, tag);
 	struct kc_slot *s = slot_at(i);
 
-	if (!i || !s) {
-		__sync_fetch_and_add(&control.lost[type], 1);
-		return 0;
+	if (i && s) {
+		half_of(e, t, s, i)->count++;
+		return i;
 	}
-	half_of(e, t, s, i)->count++;
-	return i;
+	other_of(e, t, kind)->count++;
+	__sync_fetch_and_add(&control.other, 1);
+	return 0;
 }
 
 static __always_inline __u32 count_bits(__u32 v)
@@ -444,8 +443,7 @@ static __always_inline __u32 count_bits(__u32 v)
 	return n;
 }
 
-static __always_inline void begin_pair(struct event *e, struct kc_thread *t, __u32 type, __u32 kind,
-				       __u32 isa)
+static __always_inline void begin_pair(struct event *e, struct kc_thread *t, __u32 kind, __u32 isa)
 {
 	struct kc_pair *p = &t->pair[kind];
 	__u64 tag = KC_TAG(kind, e->dir, isa);
@@ -457,8 +455,8 @@ static __always_inline void begin_pair(struct event *e, struct kc_thread *t, __u
 	p->begin = e->now;
 	p->key = e->key;
 	p->tag = tag;
-	p->slot = add_count(e, t, type, kind, e->key, tag);
-	if (p->slot && control.seen && control.entry_exit)
+	p->slot = add_count(e, t, kind, e->key, tag);
+	if (control.seen && control.entry_exit)
 		t->open |= BIT(kind);
 }
 
@@ -467,7 +465,7 @@ static __always_inline __u32 slot_of(struct event *e, struct kc_pair *p, __u32 k
 {
 	struct kc_slot *s = slot_at(p->slot);
 
-	if (p->slot && s && ((s->key == p->key && s->tag == p->tag) || s->tag & KC_TAG_OTHER))
+	if (p->slot && s && s->key == p->key && s->tag == p->tag)
 		return p->slot;
 	return find_slot(e, kind, p->key, p->tag);
 }
@@ -484,7 +482,7 @@ static __always_inline void end_pair(struct event *e, struct kc_thread *t, __u32
 {
 	struct kc_pair *p = &t->pair[kind];
 
-	add_time(e, slot_of(e, p, kind), e->now > p->begin ? e->now - p->begin : 0,
+	add_time(e, slot_of(e, p, kind), kind, e->now > p->begin ? e->now - p->begin : 0,
 		 within(e, p->begin));
 }
 
@@ -628,26 +626,26 @@ static __always_inline void on_exit(struct event *e, struct kc_thread *t)
 		t->open = 0;
 	}
 	t->read_timed = 0;
-	begin_pair(e, t, EXIT, K_EXIT, e->isa);
+	begin_pair(e, t, K_EXIT, e->isa);
 }
 
 /* A read was counted by nobody yet: it begins with the exit and ends here. */
 static __always_inline void on_mmio_read(struct event *e, struct kc_thread *t)
 {
 	struct kc_pair *p = &t->pair[K_EXIT];
-	__u32 slot = add_count(e, t, MMIO, K_MMIO, e->key, KC_TAG(K_MMIO, D_READ, 0));
+	__u32 slot = add_count(e, t, K_MMIO, e->key, KC_TAG(K_MMIO, D_READ, 0));
 
 	if (!(t->open & BIT(K_EXIT)) || t->read_timed)
 		return;
 	t->read_timed = 1;
-	add_time(e, slot, e->now > p->begin ? e->now - p->begin : 0, 0);
+	add_time(e, slot, K_MMIO, e->now > p->begin ? e->now - p->begin : 0, 0);
 }
 
 static __always_inline void on_halt(struct event *e, struct kc_thread *t, __u32 type)
 {
 	__u32 dir = type == POLL ? D_NONE : e->dir;
 
-	add_time(e, add_count(e, t, type, K_HALT, 0, KC_TAG(K_HALT, dir, 0)), e->aux, e->aux);
+	add_time(e, add_count(e, t, K_HALT, 0, KC_TAG(K_HALT, dir, 0)), K_HALT, e->aux, e->aux);
 }
 
 static __always_inline void apply(struct event *e, struct kc_thread *t, __u32 type)
@@ -663,19 +661,19 @@ static __always_inline void apply(struct event *e, struct kc_thread *t, __u32 ty
 		if (e->dir == D_READ)
 			on_mmio_read(e, t);
 		else
-			begin_pair(e, t, MMIO, K_MMIO, 0);
+			begin_pair(e, t, K_MMIO, 0);
 		break;
 	case PIO:
-		begin_pair(e, t, PIO, K_IOPORT, 0);
+		begin_pair(e, t, K_IOPORT, 0);
 		break;
 	case MSR:
-		begin_pair(e, t, MSR, K_MSR, 0);
+		begin_pair(e, t, K_MSR, 0);
 		break;
 	case HYPERCALL:
-		begin_pair(e, t, HYPERCALL, K_HYPERCALL, 0);
+		begin_pair(e, t, K_HYPERCALL, 0);
 		break;
 	case USEREXIT:
-		begin_pair(e, t, USEREXIT, K_USEREXIT, 0);
+		begin_pair(e, t, K_USEREXIT, 0);
 		break;
 	default:
 		on_halt(e, t, type);

@@ -81,7 +81,6 @@ struct kc_half {
 };
 
 #define KC_TAG(kind, dir, isa) ((__u64)(kind) | (__u64)(dir) << 8 | (__u64)(isa) << 32)
-#define KC_TAG_OTHER (1u << 16)
 
 struct kc_slot {
 	__u64 key, tag;
@@ -124,9 +123,9 @@ struct kc_thread {
 	__u8 several; /* kvmtop says: its process has several VMs, and vCPUs of one number */
 	__u8 lent; /* another thread runs its vCPU now */
 	__u32 bucket[KC_BUCKETS];
-	__u32 other[KC_KINDS_ROOM];
 	struct kc_pair pair[KC_PAIRS];
 	struct kc_open before; /* as this epoch found it */
+	struct kc_half other[2][KC_KINDS_ROOM]; /* of keys that found no place; in no histogram */
 };
 
 #endif
