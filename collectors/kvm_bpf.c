@@ -490,6 +490,10 @@ void kvm_bpf_why(int err, struct kvm_reason *out)
 		mend = "make BPF=1";
 		break;
 #endif
+	case EMFILE:
+		why = "not enough file descriptors";
+		mend = "ulimit -n (hard), or LimitNOFILE= of the service";
+		break;
 	case EPERM:
 	case EACCES:
 		why = "BPF programs may not be loaded";

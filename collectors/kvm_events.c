@@ -27,6 +27,7 @@
 #define DRAIN_GAP (2 * NS_PER_MS) /* many rings that fill at once are read at once */
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
+#define BPF_FDS 256 /* programs and maps take 40 of them: who has few needs them for VMs */
 #define MANY_KEYS "more keys than the programs in the kernel have room for: some are in `other`"
 #define MANY_TIMES "more times than the programs in the kernel have room for: percentiles lack some"
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
@@ -373,8 +374,10 @@ static int start_bpf(struct kvm_events *st, const char *tracefs)
 	if (st->bpf || st->bpf_failed || c->events_how == EVENTS_PERF ||
 	    (c->events_how == EVENTS_AUTO && c->lost_test))
 		return 0;
-	rc = kvm_bpf_new(st->env.root, tracefs, st->format, c->few_keys, has_several_vms, st,
-			 &st->bpf);
+	rc = c->events_how == EVENTS_AUTO && st->rights.nofile < BPF_FDS ? -EMFILE : 0;
+	if (!rc)
+		rc = kvm_bpf_new(st->env.root, tracefs, st->format, c->few_keys, has_several_vms,
+				 st, &st->bpf);
 	if (!rc)
 		return watch(st, kvm_bpf_fd(st->bpf));
 	kvm_bpf_why(rc, &st->bpf_why);
