@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +14,7 @@
 #include "collector.h"
 #include "commands.h"
 #include "filter.h"
+#include "options_priv.h"
 #include "text.h"
 #include "when.h"
 
@@ -55,16 +55,6 @@ enum {
 	OPT_DUMP,
 };
 
-__attribute__((format(printf, 3, 4))) static int bad(char *err, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(err, size, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
 /* A decimal number in [least, most]; false for anything else, also "1e", "0x1", "nan", "". */
 static bool parse_number(const char *text, double least, double most, double *out)
 {
@@ -75,13 +65,6 @@ static bool parse_number(const char *text, double least, double most, double *ou
 	errno = 0;
 	*out = strtod(text, &end);
 	return !errno && !*end && isfinite(*out) && *out >= least && *out <= most;
-}
-
-/* A word of the command line, safe for a terminal. */
-static const char *shown(const char *text, char *buf, size_t size)
-{
-	text_escape(buf, size, text);
-	return buf;
 }
 
 static int parse_batch(struct options *o, const char *arg, char *err, size_t size)
@@ -98,8 +81,8 @@ static int parse_delay(struct options *o, const char *arg, char *err, size_t siz
 	char buf[40];
 
 	if (!parse_number(arg, 0.1, 3600, &o->delay_s))
-		return bad(err, size, "-d '%s': not an interval: give 0.1 to 3600 seconds",
-			   shown(arg, buf, sizeof(buf)));
+		return options_bad(err, size, "-d '%s': not an interval: give 0.1 to 3600 seconds",
+				   options_shown(arg, buf, sizeof(buf)));
 	return 0;
 }
 
@@ -109,8 +92,8 @@ static int parse_iterations(struct options *o, const char *arg, char *err, size_
 	double n;
 
 	if (!parse_number(arg, 1, 1e15, &n) || n != floor(n))
-		return bad(err, size, "-n '%s': not a number of intervals: give 1 or more",
-			   shown(arg, buf, sizeof(buf)));
+		return options_bad(err, size, "-n '%s': not a number of intervals: give 1 or more",
+				   options_shown(arg, buf, sizeof(buf)));
 	o->iterations = (uint64_t)n;
 	return 0;
 }
@@ -158,8 +141,8 @@ static int parse_format(struct options *o, const char *arg, char *err, size_t si
 			return 0;
 		}
 	}
-	return bad(err, size, "--format '%s': not a format: give text, csv or json",
-		   shown(arg, buf, sizeof(buf)));
+	return options_bad(err, size, "--format '%s': not a format: give text, csv or json",
+			   options_shown(arg, buf, sizeof(buf)));
 }
 
 static int parse_table(struct options *o, const char *arg, char *err, size_t size)
@@ -170,7 +153,8 @@ static int parse_table(struct options *o, const char *arg, char *err, size_t siz
 	o->table = batch_table_find(arg);
 	if (o->table)
 		return 0;
-	bad(err, size, "--table '%s': not a table: give one of", shown(arg, buf, sizeof(buf)));
+	options_bad(err, size, "--table '%s': not a table: give one of",
+		    options_shown(arg, buf, sizeof(buf)));
 	for (size_t i = 0; i < batch_ntables; i++) {
 		n = strlen(err);
 		snprintf(err + n, size - n, "%s %s", i ? "," : "", batch_tables[i].name);
@@ -214,8 +198,8 @@ static int parse_collectors(struct options *o, const char *arg, char *err, size_
 		}
 		p += len + 1;
 	}
-	bad(err, size, "--collectors '%s': not a list of collectors: give some of",
-	    shown(arg, buf, sizeof(buf)));
+	options_bad(err, size, "--collectors '%s': not a list of collectors: give some of",
+		    options_shown(arg, buf, sizeof(buf)));
 	for (size_t i = 0; collectors[i]; i++) {
 		n = strlen(err);
 		snprintf(err + n, size - n, "%s%s", i ? "," : " ", collectors[i]->name);
@@ -245,11 +229,11 @@ static int parse_event(struct options *o, const char *arg, char *err, size_t siz
 		int k = kind_of(p, len);
 
 		if (k < 0)
-			return bad(err, size,
-				   "--event '%s': not a list of kinds: give some of "
-				   "vmexit,mmio,ioport,"
-				   "msr,hypercall,userexit,halt, or all",
-				   shown(arg, buf, sizeof(buf)));
+			return options_bad(err, size,
+					   "--event '%s': not a list of kinds: give some of "
+					   "vmexit,mmio,ioport,"
+					   "msr,hypercall,userexit,halt, or all",
+					   options_shown(arg, buf, sizeof(buf)));
 		o->kinds |= KIND_BIT((unsigned)k);
 		if (!p[len])
 			return 0;
@@ -279,10 +263,11 @@ static int parse_overhead(struct options *o, const char *arg, char *err, size_t 
 	char buf[40];
 
 	if (!parse_number(arg, 0, 100, &o->max_overhead_pct))
-		return bad(err, size,
-			   "--max-overhead '%s': not a share of the host: give 0.1 to 100 percent, "
-			   "or 0 for no limit",
-			   shown(arg, buf, sizeof(buf)));
+		return options_bad(
+			err, size,
+			"--max-overhead '%s': not a share of the host: give 0.1 to 100 percent, "
+			"or 0 for no limit",
+			options_shown(arg, buf, sizeof(buf)));
 	return 0;
 }
 
@@ -291,9 +276,10 @@ static int parse_threads_by(struct options *o, const char *arg, char *err, size_
 	char buf[40];
 
 	if (strcmp(arg, "auto") != 0 && strcmp(arg, "proc") != 0)
-		return bad(err, size,
-			   "--threads-by '%s': not a way to read threads: give auto or proc",
-			   shown(arg, buf, sizeof(buf)));
+		return options_bad(
+			err, size,
+			"--threads-by '%s': not a way to read threads: give auto or proc",
+			options_shown(arg, buf, sizeof(buf)));
 	o->threads_by_proc = strcmp(arg, "proc") == 0;
 	return 0;
 }
@@ -309,8 +295,9 @@ static int parse_events_by(struct options *o, const char *arg, char *err, size_t
 			o->events_how = (uint8_t)i;
 			return 0;
 		}
-	return bad(err, size, "--events-by '%s': not a source of events: give auto, bpf or perf",
-		   shown(arg, buf, sizeof(buf)));
+	return options_bad(err, size,
+			   "--events-by '%s': not a source of events: give auto, bpf or perf",
+			   options_shown(arg, buf, sizeof(buf)));
 }
 
 #define SAMPLE_HZ 997 /* no whole number of milliseconds: nothing that ticks keeps step with it */
@@ -322,10 +309,10 @@ static int parse_freq(struct options *o, const char *arg, char *err, size_t size
 	double hz;
 
 	if (!parse_number(arg, 0, SAMPLE_HZ_MAX, &hz) || hz != floor(hz))
-		return bad(
+		return options_bad(
 			err, size,
 			"-F '%s': not a rate: give 1 to %d samples a second and CPU, or 0 for none",
-			shown(arg, buf, sizeof(buf)), SAMPLE_HZ_MAX);
+			options_shown(arg, buf, sizeof(buf)), SAMPLE_HZ_MAX);
 	o->sample_hz = (unsigned)hz;
 	return 0;
 }
@@ -342,8 +329,9 @@ static int parse_sample_with(struct options *o, const char *arg, char *err, size
 			return 0;
 		}
 	}
-	return bad(err, size, "--sample-with '%s': no way to sample: give auto, hw or clock",
-		   shown(arg, buf, sizeof(buf)));
+	return options_bad(err, size,
+			   "--sample-with '%s': no way to sample: give auto, hw or clock",
+			   options_shown(arg, buf, sizeof(buf)));
 }
 
 static int parse_host(struct options *o, const char *arg, char *err, size_t size)
@@ -375,17 +363,18 @@ static int parse_color(struct options *o, const char *arg, char *err, size_t siz
 			return 0;
 		}
 	}
-	return bad(
+	return options_bad(
 		err, size,
 		"--color '%s': not a way to colour: give auto, never, always, 8, 256 or truecolor",
-		shown(arg, buf, sizeof(buf)));
+		options_shown(arg, buf, sizeof(buf)));
 }
 
 static int parse_root(struct options *o, const char *arg, char *err, size_t size)
 {
 	if (!*arg)
-		return bad(err, size,
-			   "--root '': no folder: give the one that has the host's proc and sys");
+		return options_bad(
+			err, size,
+			"--root '': no folder: give the one that has the host's proc and sys");
 	o->root = arg;
 	return 0;
 }
@@ -406,8 +395,8 @@ static int add_guest_file(struct options *o, enum guest_file what, const char *a
 	if (eq && ((slash && slash < eq) || access(arg, F_OK) == 0))
 		eq = NULL;
 	if (!*arg || eq == arg || (eq && !eq[1]))
-		return bad(err, size, "--%s '%s': give a path, or NAME=PATH for one guest",
-			   names[what], shown(arg, buf, sizeof(buf)));
+		return options_bad(err, size, "--%s '%s': give a path, or NAME=PATH for one guest",
+				   names[what], options_shown(arg, buf, sizeof(buf)));
 	all = reallocarray((void *)o->guest_files.option, o->guest_files.n + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
@@ -439,52 +428,14 @@ static int parse_guest_mount(struct options *o, const char *arg, char *err, size
 	return add_guest_file(o, GUEST_MOUNT, arg, err, size);
 }
 
-static int parse_output(struct options *o, const char *arg, char *err, size_t size)
-{
-	if (!*arg)
-		return bad(err, size, "--output '': no file: give the one to record into");
-	o->output = arg;
-	return 0;
-}
-
-static int parse_keep(struct options *o, const char *arg, char *err, size_t size)
-{
-	char buf[60];
-
-	if (!store_keep_parse(arg, &o->keep))
-		return bad(err, size,
-			   "--keep '%s': not a list of tiers: give up to %d, each coarser and for "
-			   "longer than the one before, as in 1s:1h,10s:24h,60s:7d",
-			   shown(arg, buf, sizeof(buf)), STORE_TIERS);
-	return 0;
-}
-
-static int parse_max_size(struct options *o, const char *arg, char *err, size_t size)
-{
-	char buf[40];
-
-	if (!store_size_parse(arg, &o->keep.max_bytes))
-		return bad(err, size,
-			   "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
-			   shown(arg, buf, sizeof(buf)));
-	return 0;
-}
-
-static int parse_at(struct options *o, const char *arg, char *err, size_t size)
-{
-	(void)err;
-	(void)size;
-	o->at = arg; /* relative to the recording's end, which is not known yet */
-	return 0;
-}
-
 static int parse_completion(struct options *o, const char *arg, char *err, size_t size)
 {
 	char buf[40];
 
 	if (strcmp(arg, "bash") != 0 && strcmp(arg, "zsh") != 0 && strcmp(arg, "fish") != 0)
-		return bad(err, size, "--completion '%s': not a shell: give bash, zsh or fish",
-			   shown(arg, buf, sizeof(buf)));
+		return options_bad(err, size,
+				   "--completion '%s': not a shell: give bash, zsh or fish",
+				   options_shown(arg, buf, sizeof(buf)));
 	o->action = ACTION_COMPLETION;
 	o->arg = arg;
 	return 0;
@@ -568,13 +519,13 @@ const struct option_row option_rows[] = {
 	 parse_guest_vmlinux},
 	{OPT_GUEST_MOUNT, "guestmount", "[NAME=]DIR", "guests' root folders are mounted in DIR, each as its name, UUID or pid",
 	 "@files", COLLECTS, false, parse_guest_mount},
-	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db)", "@path", FOR_RECORD, false, parse_output},
+	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db)", "@path", FOR_RECORD, false, options_parse_output},
 	{OPT_KEEP, "keep", "TIERS", "how long intervals of which length are kept (1s:1h,10s:24h,60s:7d)", NULL, FOR_RECORD, false,
-	 parse_keep},
+	 options_parse_keep},
 	{OPT_MAX_SIZE, "max-size", "SIZE", "the recording grows to no more than this, as 500M or 2G; 1M or more (no limit)", "500M 1G 2G 10G",
-	 FOR_RECORD, false, parse_max_size},
+	 FOR_RECORD, false, options_parse_max_size},
 	{OPT_AT, "at", "TIME", "replay from this time, or from one to another: 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, 03:00-03:10",
-	 NULL, FOR_REPLAY, false, parse_at},
+	 NULL, FOR_REPLAY, false, options_parse_at},
 	{'H', "host-trace", "FILE", "the host's trace, - for standard input", "@path", FOR_MERGE, false, options_host_trace},
 	{'G', "guest-trace", "[NAME=]FILE", "a guest's trace; may be repeated; the next four options behind it are for this guest, before the first for all",
 	 "@path", FOR_MERGE, false, options_guest_trace},
@@ -631,15 +582,17 @@ static int complain(int c, const char *word, char *err, size_t size)
 	char buf[60];
 
 	if (r && c == ':')
-		return bad(err, size, "--%s: no value: give --%s %s", r->name, r->name, r->arg);
+		return options_bad(err, size, "--%s: no value: give --%s %s", r->name, r->name,
+				   r->arg);
 	if (r)
-		return bad(err, size,
-			   "--%s: takes no value: leave away what follows the =", r->name);
+		return options_bad(err, size,
+				   "--%s: takes no value: leave away what follows the =", r->name);
 	if (optopt)
-		return bad(err, size, "'-%s': no such option: see kvmtop --help",
-			   shown((char[]){(char)optopt, '\0'}, buf, sizeof(buf)));
-	return bad(err, size, "'%s': no such option, or short for several: see kvmtop --help",
-		   shown(word, buf, sizeof(buf)));
+		return options_bad(err, size, "'-%s': no such option: see kvmtop --help",
+				   options_shown((char[]){(char)optopt, '\0'}, buf, sizeof(buf)));
+	return options_bad(err, size,
+			   "'%s': no such option, or short for several: see kvmtop --help",
+			   options_shown(word, buf, sizeof(buf)));
 }
 
 static const struct command *command_of(const char *word, bool batch)
@@ -659,16 +612,16 @@ static int find_command(struct options *o, char **words, int n, char *err, size_
 
 	o->command = command_of(n ? words[0] : NULL, o->batch);
 	if (!o->command && n)
-		return bad(err, size, "'%s': no such command: see kvmtop --help",
-			   shown(words[0], buf, sizeof(buf)));
+		return options_bad(err, size, "'%s': no such command: see kvmtop --help",
+				   options_shown(words[0], buf, sizeof(buf)));
 	if (!o->command)
-		return bad(err, size, "this build has no full screen: use kvmtop --batch");
+		return options_bad(err, size, "this build has no full screen: use kvmtop --batch");
 	if (o->command->words) {
 		o->words = words + 1;
 		o->nwords = n - 1;
 	} else if (n > 1) {
-		return bad(err, size, "'%s': one word too many: %s takes options only",
-			   shown(words[1], buf, sizeof(buf)), o->command->word);
+		return options_bad(err, size, "'%s': one word too many: %s takes options only",
+				   options_shown(words[1], buf, sizeof(buf)), o->command->word);
 	}
 	return 0;
 }
@@ -688,18 +641,20 @@ static int check_use(const struct options *o, const bool *used, char *err, size_
 			continue;
 		if (bit == FOR_REPLAY && !o->batch && (r->commands & FOR_BATCH) &&
 		    !(r->commands & FOR_LIVE))
-			return bad(err, size, "--%s: for figures without a screen: add --batch",
-				   r->name);
+			return options_bad(err, size,
+					   "--%s: for figures without a screen: add --batch",
+					   r->name);
 		if (r->commands & bit)
 			continue;
 		if (bit == FOR_LIVE && (r->commands & FOR_BATCH))
-			return bad(err, size, "--%s: for figures without a screen: add --batch",
-				   r->name);
+			return options_bad(err, size,
+					   "--%s: for figures without a screen: add --batch",
+					   r->name);
 		if (o->command->word)
-			return bad(err, size, "--%s: not for kvmtop %s: leave it away", r->name,
-				   o->command->word);
-		return bad(err, size, "--%s: not for %s: leave it away", r->name,
-			   bit == FOR_BATCH ? "--batch" : "the full screen");
+			return options_bad(err, size, "--%s: not for kvmtop %s: leave it away",
+					   r->name, o->command->word);
+		return options_bad(err, size, "--%s: not for %s: leave it away", r->name,
+				   bit == FOR_BATCH ? "--batch" : "the full screen");
 	}
 	return 0;
 }
@@ -719,8 +674,9 @@ static int check_sort(const struct options *o, const struct batch_table *t, char
 	/* The full screen has both lists. */
 	if (!o->batch && field_find(TABLE_VCPU, o->sort))
 		return 0;
-	return bad(err, size, "-s '%s': table %s has no such column: see kvmtop --fields help",
-		   shown(o->sort, buf, sizeof(buf)), t->name);
+	return options_bad(err, size,
+			   "-s '%s': table %s has no such column: see kvmtop --fields help",
+			   options_shown(o->sort, buf, sizeof(buf)), t->name);
 }
 
 /* What can be judged only when the whole command line is known. */

@@ -86,7 +86,7 @@ static void add_other(struct reducer *r, size_t first, const struct snap_exit *r
 /* The rows of a vCPU: in their order, what is left out at the end. */
 static void take_vcpu_exits(struct reducer *r, struct snap_exits *ex)
 {
-	const struct snap_exit *rows = r->s->exits + ex->first;
+	const struct snap_exit *rows = ex->n ? r->s->exits + ex->first : NULL;
 	size_t first = r->nexit;
 
 	for (size_t i = 0; i < ex->n; i++)
@@ -117,7 +117,7 @@ static void add_value(struct value *into, struct value from)
 /* They come with the most samples first, what is `other` already last. */
 static void take_symbols(struct reducer *r, struct snap_samples *sym, unsigned most)
 {
-	const struct snap_symbol *rows = r->s->symbols + sym->first;
+	const struct snap_symbol *rows = sym->rows ? r->s->symbols + sym->first : NULL;
 	struct snap_symbol *other;
 	size_t first = r->nsymbol;
 	uint32_t n = sym->rows;

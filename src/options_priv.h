@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the files of the option table (options*.c) share. */
+#ifndef KVMTOP_OPTIONS_PRIV_H
+#define KVMTOP_OPTIONS_PRIV_H
+
+#include "options.h"
+
+/* One line in err; returns -EINVAL. */
+int options_bad(char *err, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A word of the command line, safe for a terminal. Returns buf. */
+const char *options_shown(const char *text, char *buf, size_t size);
+
+/* options_record.c: parsers of option_rows */
+int options_parse_output(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_keep(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_max_size(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_at(struct options *o, const char *arg, char *err, size_t size);
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The options of record and replay, and how a value that is none is refused (options_priv.h). */
+#include "options_priv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "text.h"
+
+int options_bad(char *err, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err, size, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+const char *options_shown(const char *text, char *buf, size_t size)
+{
+	text_escape(buf, size, text);
+	return buf;
+}
+
+int options_parse_output(struct options *o, const char *arg, char *err, size_t size)
+{
+	if (!*arg)
+		return options_bad(err, size, "--output '': no file: give the one to record into");
+	o->output = arg;
+	return 0;
+}
+
+int options_parse_keep(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[60];
+
+	if (!store_keep_parse(arg, &o->keep))
+		return options_bad(
+			err, size,
+			"--keep '%s': not a list of tiers: give up to %d, each coarser and for "
+			"longer than the one before, as in 1s:1h,10s:24h,60s:7d",
+			options_shown(arg, buf, sizeof(buf)), STORE_TIERS);
+	return 0;
+}
+
+int options_parse_max_size(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!store_size_parse(arg, &o->keep.max_bytes))
+		return options_bad(err, size,
+				   "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
+				   options_shown(arg, buf, sizeof(buf)));
+	return 0;
+}
+
+int options_parse_at(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	o->at = arg; /* relative to the recording's end, which is not known yet */
+	return 0;
+}
