@@ -27,7 +27,8 @@
 #include "sched_quota.h"
 #include "sysroot.h"
 
-#define FIRST_NS (40 * NS_PER_MS) /* for the first tick: a frame waits for it */
+#define FIRST_NS (40 * NS_PER_MS) /* for a screen's first tick, but for so many threads */
+#define FIRST_THREADS 500
 #define OTHERS_EVERY 5 /* ticks: threads that are no vCPU, unless their pane is open */
 #define PLACES_EVERY 10 /* ticks: pins and nodes while they are on screen */
 #define PLACES_AT_ONCE 2000 /* vCPUs, 60 us each, when they are asked for; the rest in turn */
@@ -45,7 +46,11 @@ struct sched_task {
 	unsigned tick; /* in which it was read last */
 	int64_t time; /* of the last reading, 0 none */
 	unsigned readings;
-	uint64_t run_ns, nr_sched;
+	uint64_t run_ns, nr_sched, utime, stime;
+	/* What stat, which scales ticks to run time, had more than the iterator when it took over.
+	 */
+	bool scaled;
+	int64_t utime_more, stime_more;
 };
 
 struct sched {
@@ -127,6 +132,8 @@ static int sched_open(const struct collector_env *env, void **state)
 	}
 	if (env->config && !env->config->threads_by_proc && sysroot_is_live(env->root))
 		s->iter = sched_iter_new();
+	if (s->iter && !env->config->first_frame)
+		sched_iter_wait(s->iter); /* one source from the first baseline on */
 	*state = s;
 	return 0;
 }
@@ -322,7 +329,18 @@ static void hand_on(struct sched *s, struct sched_task *k, const struct thread_r
 	k->readings++;
 	k->run_ns = r->run_ns;
 	k->nr_sched = r->nr_sched;
+	k->utime = r->utime;
+	k->stime = r->stime;
 	s->env->sink->thread(s->env->sink->ctx, r);
+}
+
+/* Two sources of ticks, scaled and not: from one to the other none may seem to go backwards. */
+static void keep_up(const struct sched_task *k, struct thread_reading *r)
+{
+	if (!k->scaled || !k->time)
+		return;
+	r->utime = r->utime > k->utime ? r->utime : k->utime;
+	r->stime = r->stime > k->stime ? r->stime : k->stime;
 }
 
 static void read_thread(struct sched *s, struct inv_thread *t)
@@ -341,6 +359,7 @@ static void read_thread(struct sched *s, struct inv_thread *t)
 	if (err)
 		return;
 	add_switches(s, k, &r);
+	keep_up(k, &r);
 	hand_on(s, k, &r);
 }
 
@@ -361,6 +380,24 @@ static uint64_t ticks_of(uint64_t ns, long hz)
 	return ns / (uint64_t)(NS_PER_S / hz);
 }
 
+/*
+ * The iterator has ticks as they fell, stat scales them so that they add up to the run time. A
+ * thread that was read from files before goes on from there, or its shares would begin anew.
+ */
+static void add_scaled(const struct sched *s, struct sched_task *k, struct thread_reading *r)
+{
+	struct thread_reading before = *r;
+
+	if (!k->scaled && k->time && fill_stat(s, r->thread, k, &before) == 0) {
+		k->utime_more = (int64_t)(before.utime - r->utime);
+		k->stime_more = (int64_t)(before.stime - r->stime);
+	}
+	r->utime += (uint64_t)k->utime_more;
+	r->stime += (uint64_t)k->stime_more;
+	keep_up(k, r);
+	k->scaled = true;
+}
+
 static void on_record(void *ctx, void *token, const struct task_record *c)
 {
 	struct sched *s = ctx;
@@ -374,7 +411,6 @@ static void on_record(void *ctx, void *token, const struct task_record *c)
 		.has_vol = true,
 		.has_nonvol = true,
 		.has_on_cpu = true,
-		.raw_ticks = true,
 		.state = sched_iter_letter(c->state),
 		.cpu = c->cpu,
 		.on_cpu = c->on_cpu,
@@ -396,8 +432,10 @@ static void on_record(void *ctx, void *token, const struct task_record *c)
 	if (t->start && ticks_of(c->start, s->hz) != t->start)
 		return; /* the tid is another thread's now, or /proc counts from another boot time
 			 */
-	if (!stands_still(k, &r))
-		hand_on(s, k, &r);
+	if (stands_still(k, &r))
+		return;
+	add_scaled(s, k, &r);
+	hand_on(s, k, &r);
 }
 
 /* Threads that the iterator does not know yet; what it knows it forgets when they are freed. */
@@ -500,7 +538,9 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 {
 	struct sched *s = state;
 	struct inv_vm *first = inventory_first(s->env->inv);
+	bool limited = s->tick == 0 && s->env->config && s->env->config->first_frame;
 	int64_t deadline = clock_mono_ns() + FIRST_NS;
+	size_t done = 0;
 
 	(void)watermark;
 	s->tick++;
@@ -508,8 +548,10 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 	count_held(s);
 	read_in_one_pass(s);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
-		if (s->tick > 1 || clock_mono_ns() < deadline)
+		if (!limited || done < FIRST_THREADS || clock_mono_ns() < deadline) {
 			read_vm(s, vm);
+			done += vm->nthread;
+		}
 	s->held_groups =
 		quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0, now);
 	for (struct inv_vm *vm = first; vm; vm = vm->next)

@@ -39,6 +39,7 @@ extern const char kvmtop_task_iter_begin[], kvmtop_task_iter_end[];
 
 struct sched_iter {
 	pthread_t loader;
+	bool joined;
 	atomic_int state; /* enum sched_iter_state; what is below is the loader's until it works */
 	struct bpf_object *object;
 	struct bpf_link *link;
@@ -122,11 +123,18 @@ struct sched_iter *sched_iter_new(void)
 	return it;
 }
 
+void sched_iter_wait(struct sched_iter *it)
+{
+	if (!it->joined)
+		pthread_join(it->loader, NULL);
+	it->joined = true;
+}
+
 void sched_iter_free(struct sched_iter *it)
 {
 	if (!it)
 		return;
-	pthread_join(it->loader, NULL);
+	sched_iter_wait(it);
 	unload(it);
 	free(it->buf);
 	free(it);
@@ -254,6 +262,11 @@ struct sched_iter *sched_iter_new(void)
 void sched_iter_free(struct sched_iter *it)
 {
 	free(it);
+}
+
+void sched_iter_wait(struct sched_iter *it)
+{
+	(void)it;
 }
 
 enum sched_iter_state sched_iter_state(struct sched_iter *it)

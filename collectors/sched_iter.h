@@ -24,6 +24,9 @@ struct sched_iter *sched_iter_new(void);
 /* Waits for the loading to end. NULL is fine. */
 void sched_iter_free(struct sched_iter *it);
 
+/* Returns when it is loaded, or is not to be had. */
+void sched_iter_wait(struct sched_iter *it);
+
 enum sched_iter_state { ITER_LOADING, ITER_WORKS, ITER_FAILED };
 enum sched_iter_state sched_iter_state(struct sched_iter *it);
 /* Why it failed, and what would help (NULL: not known). */

@@ -27,6 +27,7 @@ enum sample_with { SAMPLE_AUTO, SAMPLE_HW, SAMPLE_CLOCK };
 struct collector_config {
 	double delay_s;
 	size_t ring_bytes; /* 0: by the rule of product.md, "Limits" */
+	bool first_frame; /* a screen waits for the first tick: what takes long comes later */
 	bool threads_by_proc; /* two files a thread, though one BPF program could read them all */
 	uint8_t events_how; /* enum events_how: count in the kernel, or take each event */
 	bool few_keys; /* tests: room for a handful of keys in the kernel */

@@ -158,6 +158,7 @@ static int copy_config(struct engine *e, const struct engine_config *c)
 	e->config.root = e->root_dir;
 	e->config.collectors = e->names_wanted;
 	e->config.collector.delay_s = c->delay_s;
+	e->config.collector.first_frame = c->short_first;
 	if (getenv("KVMTOP_TEST_SMALL_RING")) /* docs/HACKING.md: provokes losses */
 		e->config.collector.lost_test = true;
 	if (getenv("KVMTOP_TEST_FEW_KEYS")) /* the same: more keys than there is room for */

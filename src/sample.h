@@ -208,7 +208,6 @@ struct thread_reading {
 	bool has_vol, has_nonvol;
 	uint64_t vol, nonvol;
 	bool has_on_cpu, on_cpu; /* it has a CPU at this moment */
-	bool raw_ticks; /* utime and stime not scaled to run_ns, as stat has them */
 };
 
 /* Where a thread may run and has its memory; costly, so only on demand.pins. */

@@ -38,10 +38,8 @@ static double pct(double part, int64_t whole)
 
 static bool backwards(const struct thread_reading *a, const struct thread_reading *b)
 {
-	if (b->time <= a->time)
-		return true;
-	if (a->raw_ticks == b->raw_ticks && (b->utime < a->utime || b->stime < a->stime ||
-					     (a->has_gtime && b->has_gtime && b->gtime < a->gtime)))
+	if (b->time <= a->time || b->utime < a->utime || b->stime < a->stime ||
+	    (a->has_gtime && b->has_gtime && b->gtime < a->gtime))
 		return true;
 	if (a->has_gstime && b->has_gstime && b->gstime < a->gstime)
 		return true;
@@ -104,8 +102,6 @@ static void find_shares(struct use_state *u, const struct thread_reading *r)
 {
 	double user, sys, guest;
 
-	if (r->raw_ticks != u->last.raw_ticks)
-		u->base = u->mid = ticks_of(r); /* another scale: what was known stays until then */
 	move_window(u, r->time);
 	user = (double)(r->utime - u->base.utime);
 	sys = (double)(r->stime - u->base.stime);
@@ -366,12 +362,14 @@ void use_sum_add(struct use_sum *s, const struct snap_use *u, bool is_vcpu)
 		if (value_has(*v)) {
 			s->part[i].v += v->v;
 			s->part[i].known++;
+			s->part[i].vcpus_known += is_vcpu;
 			s->part[i].partial |= v->state == VALUE_PARTIAL;
 		} else if (v->state == VALUE_NA) {
 			s->part[i].na++;
 			s->part[i].why = v->why;
 		} else {
 			s->part[i].pending++;
+			s->part[i].vcpus_pending += is_vcpu;
 		}
 	}
 	if (is_vcpu) {
@@ -387,6 +385,10 @@ void use_sum_result(const struct use_sum *s, struct snap_use *out)
 		struct value *v = (void *)((char *)out + parts[i].offset);
 		unsigned n = s->part[i].known;
 
+		/* The rest of a VM is next to nothing: without one vCPU its sum would be a false 0.
+		 */
+		if (s->part[i].vcpus_pending && !s->part[i].vcpus_known)
+			continue;
 		if (n)
 			*v = value_known(parts[i].mean ? s->part[i].v / n : s->part[i].v);
 		else if (s->part[i].na)

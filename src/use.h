@@ -51,12 +51,14 @@ void use_result(const struct use_state *u, const struct use_quota *quota, struct
 
 /*
  * A VM out of its threads: sums of CPU over all, means of steal and its parts over the
- * vCPUs. What is pending is left out and marks the result partial.
+ * vCPUs. What is pending is left out and marks the result partial; where no vCPU is known yet the
+ * result is pending.
  */
 struct use_sum {
 	struct {
 		double v;
 		unsigned known, pending, na;
+		unsigned vcpus_known, vcpus_pending;
 		bool partial;
 		uint8_t why;
 	} part[12];

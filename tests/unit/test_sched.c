@@ -351,6 +351,46 @@ static void a_real_process_that_ends_is_gone(void **state)
 	sysroot_close(f.h.root);
 }
 
+/* The iterator takes over from the files as soon as it is loaded: no counter goes back or leaps. */
+static void the_source_changes_without_a_seam(void **state)
+{
+	const struct collector_config config = {.first_frame = true};
+	pid_t child = fork();
+	struct thread_reading before;
+	struct fix f = {0};
+	struct inv_vm *vm;
+
+	(void)state;
+	if (!child)
+		for (volatile unsigned n = 0;; n++)
+			;
+	assert_int_equal(sysroot_open(NULL, &f.h.root), 0);
+	f.h.inv = inventory_new();
+	f.sink = (struct sink){.ctx = &f.got, .thread = on_thread};
+	f.env = (struct collector_env){
+		.root = f.h.root, .inv = f.h.inv, .sink = &f.sink, .config = &config};
+	usleep(300000); /* some ticks of the processor's time */
+	assert_int_equal(collector_sched.open(&f.env, &f.sched), 0);
+	vm = inventory_add_vm(f.h.inv, child, 0, "x");
+	inventory_add_thread(f.h.inv, vm, child, child, 0, ROLE_VCPU);
+	tick(&f);
+	assert_int_equal(f.got.nthread, 1);
+	for (int i = 0; i < 20; i++) {
+		before = f.got.thread[0].r;
+		usleep(20000);
+		tick(&f);
+		assert_int_equal(f.got.nthread, 1);
+		assert_true(f.got.thread[0].r.run_ns >= before.run_ns);
+		assert_in_range(f.got.thread[0].r.utime, before.utime, before.utime + 20);
+		assert_in_range(f.got.thread[0].r.stime, before.stime, before.stime + 20);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	collector_sched.close(f.sched);
+	inventory_free(f.h.inv);
+	sysroot_close(f.h.root);
+}
+
 /* ---- quotas ---- */
 
 static void throttled(const struct fix *f, const char *group, uint64_t us)
@@ -594,6 +634,7 @@ int main(void)
 		cmocka_unit_test(files_of_vcpus_are_held),
 		cmocka_unit_test(beyond_the_limit_files_are_opened_anew),
 		cmocka_unit_test(a_real_process_that_ends_is_gone),
+		cmocka_unit_test(the_source_changes_without_a_seam),
 		cmocka_unit_test(own_group_of_a_vcpu),
 		cmocka_unit_test(group_of_the_vm_is_shared_by_its_vcpus),
 		cmocka_unit_test(limits_that_come_and_go),

@@ -536,6 +536,24 @@ static void sums_and_means(void **state)
 	assert_int_equal(out.cpu.state, VALUE_PENDING); /* no thread: nothing is known */
 }
 
+/* What the VMM's idle threads used is no figure of a VM whose vCPUs are not known yet. */
+static void a_sum_without_a_vcpu_is_none(void **state)
+{
+	struct snap_use io = {.cpu = value_known(0)}, vcpu = {.cpu = value_known(80)}, new = {0},
+			out;
+	struct use_sum s = {0};
+
+	(void)state;
+	use_sum_add(&s, &io, false);
+	use_sum_add(&s, &new, true);
+	use_sum_result(&s, &out);
+	assert_int_equal(out.cpu.state, VALUE_PENDING);
+	use_sum_add(&s, &vcpu, true);
+	use_sum_result(&s, &out);
+	assert_int_equal(out.cpu.state, VALUE_PARTIAL);
+	assert_true(out.cpu.v > 79.9 && out.cpu.v < 80.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -562,6 +580,7 @@ int main(void)
 		cmocka_unit_test(guest_steal_of_a_patched_kernel_comes_first),
 		cmocka_unit_test(shared_group_is_divided),
 		cmocka_unit_test(sums_and_means),
+		cmocka_unit_test(a_sum_without_a_vcpu_is_none),
 	};
 
 	return cmocka_run_group_tests_name("use", tests, NULL, NULL);
