@@ -312,6 +312,10 @@ bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, 
 {
 	if (c->rows->n)
 		return false;
+	if (!c->vm && c->view->level != LEVEL_HOST) {
+		snprintf(out, size, "%s", pane_no_vm(c));
+		return true;
+	}
 	if (!c->snap->open_kinds && pane_source_missing(c->snap, "kvm_events", out, size))
 		return true;
 	if (!c->vm && !c->host && c->snap->nvms) {

@@ -152,7 +152,7 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 	snprintf(out, size, "%s",
 		 c->vm	   ? "no vCPU of it is known"
 		 : c->host ? "select one VM; v lists the vCPUs of all with their %STEAL"
-			   : "no VM is selected");
+			   : pane_no_vm(c));
 	return true;
 }
 

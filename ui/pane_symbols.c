@@ -34,13 +34,16 @@ static const struct table_def def = {
 	.sort = {"samples", "symbol"},
 };
 
+/* NULL: nothing is selected that has samples; the host's are nobody's but (all)'s. */
 static const struct snap_samples *selected(const struct pane_ctx *c)
 {
 	if (c->vcpu)
 		return &c->vcpu->sym;
 	if (c->vm)
 		return &c->vm->sym;
-	return c->other ? &c->snap->host.other_sym : &c->snap->host.sym;
+	if (c->other)
+		return &c->snap->host.other_sym;
+	return c->host ? &c->snap->host.sym : NULL;
 }
 
 /* H and G are sides, K and U are levels: a domain is shown where both of its own are on. */
@@ -67,7 +70,7 @@ static void rows(const struct pane_ctx *c, struct row_list *out)
 {
 	const struct snap_samples *s = selected(c);
 
-	for (uint32_t i = 0; i < s->rows; i++) {
+	for (uint32_t i = 0; s && i < s->rows; i++) {
 		const struct snap_symbol *x = &c->snap->symbols[s->first + i];
 
 		if (!(c->view->totals ? x->samples_total : x->samples))
@@ -338,9 +341,13 @@ static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 
 static bool missing(const struct pane_ctx *c, char *out, size_t size)
 {
-	if (c->snap->sampling.open || value_has(selected(c)->n_total))
+	const struct snap_samples *s = selected(c);
+
+	if (s && (c->snap->sampling.open || value_has(s->n_total)))
 		return false;
-	if (!pane_source_missing(c->snap, "guest_sampling", out, size))
+	if (!s)
+		snprintf(out, size, "%s", pane_no_vm(c));
+	else if (!pane_source_missing(c->snap, "guest_sampling", out, size))
 		snprintf(out, size,
 			 "sampling begins: the first figures come with the next interval");
 	return true;

@@ -52,7 +52,7 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 	snprintf(out, size, "%s",
 		 c->vm	   ? "no other threads"
 		 : c->host ? "select one VM to see its threads"
-			   : "no VM is selected");
+			   : pane_no_vm(c));
 	return true;
 }
 

@@ -46,7 +46,7 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 	snprintf(out, size, "%s",
 		 c->vm	   ? "no vCPU of this VM is known yet"
 		 : c->host ? "v lists the vCPUs of all VMs"
-			   : "no VM is selected");
+			   : pane_no_vm(c));
 	return true;
 }
 

@@ -52,6 +52,11 @@ const void *pane_selected(const struct pane_ctx *c)
 	return line < 0 ? NULL : c->rows->row[line].row;
 }
 
+const char *pane_no_vm(const struct pane_ctx *c)
+{
+	return c->view->level == LEVEL_HOST ? "no VM is selected" : "no figures: this VM has ended";
+}
+
 void pane_draw_note(const struct area *a, enum role role, const char *text)
 {
 	int w = (int)utf8_width(text), top = a->h / 3;

@@ -16,6 +16,12 @@ void prompt_start(struct prompt *p, const char *label, const char *text)
 	p->len = p->cur = strlen(p->text);
 }
 
+void prompt_propose(struct prompt *p, const char *label, const char *text)
+{
+	prompt_start(p, label, text);
+	p->proposed = true;
+}
+
 static size_t encode(uint32_t cp, char out[4])
 {
 	if (cp < 0x80) {
@@ -40,7 +46,7 @@ static size_t encode(uint32_t cp, char out[4])
 	return 4;
 }
 
-static bool insert(struct prompt *p, uint32_t cp)
+static bool insert(struct prompt *p, uint32_t cp, bool replaces)
 {
 	char bytes[4];
 	size_t n;
@@ -48,6 +54,8 @@ static bool insert(struct prompt *p, uint32_t cp)
 	if (cp < 0x20 || (cp >= 0x7f && cp <= 0x9f) || cp > 0x10ffff ||
 	    (cp >= 0xd800 && cp <= 0xdfff))
 		return false;
+	if (replaces)
+		p->text[p->len = p->cur = 0] = '\0';
 	n = encode(cp, bytes);
 	if (p->len + n + 1 > sizeof(p->text))
 		return false;
@@ -98,6 +106,9 @@ static size_t word_start(const struct prompt *p)
 
 enum prompt_result prompt_key(struct prompt *p, uint32_t key)
 {
+	bool replaces = p->proposed;
+
+	p->proposed = false;
 	switch (key) {
 	case UK_ENTER:
 	case '\n':
@@ -136,7 +147,7 @@ enum prompt_result prompt_key(struct prompt *p, uint32_t key)
 	case UK_CTRL('W'):
 		return delete_range(p, word_start(p), p->cur);
 	default:
-		return insert(p, key) ? PROMPT_CHANGED : PROMPT_GOES_ON;
+		return insert(p, key, replaces) ? PROMPT_CHANGED : PROMPT_GOES_ON;
 	}
 }
 

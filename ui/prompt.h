@@ -17,9 +17,12 @@ struct prompt {
 	char label[32];
 	char text[PROMPT_SIZE];
 	size_t len, cur; /* bytes */
+	bool proposed; /* the text is a proposal: the first character typed replaces it */
 };
 
 void prompt_start(struct prompt *p, const char *label, const char *text);
+/* The same with a value to take or to replace: a character replaces it, an editing key keeps it. */
+void prompt_propose(struct prompt *p, const char *label, const char *text);
 enum prompt_result prompt_key(struct prompt *p, uint32_t key);
 /* Draws it into line 0 of the area and puts the cursor there. */
 void prompt_draw(const struct prompt *p, const struct area *a);

@@ -42,7 +42,7 @@ void ui_ask(struct ui *ui, enum ui_prompt what)
 		break;
 	case ASK_DELAY:
 		snprintf(text, sizeof(text), "%g", ui->cfg.delay_s);
-		prompt_start(&ui->prompt, "seconds (0.1 to 3600)", text);
+		prompt_propose(&ui->prompt, "seconds (0.1 to 3600)", text);
 		break;
 	case ASK_SAVE:
 		save_name(ui, text, sizeof(text));

@@ -37,7 +37,10 @@ void view_set_level(struct view *v, enum level level)
 
 void view_set_pane(struct view *v, char key)
 {
-	v->pane = v->pane_of[v->level] = key;
+	/* What was chosen stays, whatever is opened; but the list below a VM is pane 1 itself. */
+	v->pane = v->pane_of[LEVEL_HOST] = key;
+	if (key != '1' || v->level != LEVEL_HOST)
+		v->pane_of[LEVEL_VM] = v->pane_of[LEVEL_VCPU] = key;
 	v->pane_filter[0] = '\0';
 	v->detail = 0;
 }

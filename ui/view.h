@@ -48,7 +48,7 @@ struct view {
 	uint32_t vm, vcpu; /* ids of what was opened; 0 none */
 	bool all_vcpus; /* host level: a row a vCPU */
 	char pane; /* the digit of the pane in force: '1' … '9', '0' */
-	char pane_of[LEVEL_VCPU + 1]; /* what it was on each level */
+	char pane_of[LEVEL_VCPU + 1]; /* on each level; the same once the user chose one */
 	uint64_t detail; /* id of the pane's row that was opened with Enter; 0 none */
 	bool pane_shown; /* windows below 30 lines: the pane is on screen, in the list's place */
 	bool pane_focus;
@@ -74,6 +74,7 @@ enum list_id view_list(const struct view *v);
  * there yet; up: the filter that was left there is in force again.
  */
 void view_set_level(struct view *v, enum level level);
+/* The user's choice, for all levels. */
 void view_set_pane(struct view *v, char key);
 /* Index of a pane's digit: '1' 0 … '9' 8, '0' 9. */
 int pane_index(char key);

@@ -134,6 +134,13 @@ static const char *selected(const struct fixture *f)
 	return "";
 }
 
+/* In a window of another size. */
+static void resize(struct fixture *f, int rows, int cols)
+{
+	assert_int_equal(surface_resize(f->s, rows, cols), 0);
+	ui_draw(f->ui, f->s);
+}
+
 static void selection_follows_its_vm(void **state)
 {
 	struct fixture *f = *state;
@@ -182,6 +189,52 @@ static void a_vm_that_ended_says_so(void **state)
 	assert_true(on_screen(f, "this VM has ended"));
 	press(f, UK_ESC);
 	assert_true(on_screen(f, "instance-0"));
+}
+
+/* Without its VM a pane has nothing: the host's figures are not to be taken for the VM's. */
+static void panes_of_a_vm_that_ended(void **state)
+{
+	struct fixture *f = *state;
+
+	resize(f, 40, 100);
+	type(f, "j\r");
+	f->made.nvms = 1;
+	next_snapshot(f);
+	for (const char *k = "1234569"; *k; k++) {
+		type(f, (const char[]){*k, '\0'});
+		assert_false(on_screen(f, "vmx_vcpu_run"));
+		assert_false(on_screen(f, "MSR_WRITE"));
+		if (*k != '6') /* the host's CPUs are there whoever ends */
+			assert_true(on_screen(f, "no figures: this VM has ended"));
+	}
+	press(f, UK_ESC);
+	press(f, UK_ESC);
+	type(f, "fnosuchvm\r4");
+	assert_true(on_screen(f, "no VM is selected"));
+	assert_false(on_screen(f, "vmx_vcpu_run"));
+}
+
+/* The pane that was chosen stays on the way down and up. */
+static void the_chosen_pane_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	resize(f, 40, 100);
+	type(f, "j\r");
+	assert_true(on_screen(f, "2 Exits: vmexit")); /* nothing chosen: no second list of vCPUs */
+	press(f, UK_ESC);
+	assert_true(on_screen(f, "1 vCPUs: 4"));
+	type(f, "4\r");
+	assert_non_null(strstr(line(f, 0), "web01  4 vCPU"));
+	assert_true(on_screen(f, "4 Symbols: "));
+	type(f, "\r");
+	assert_non_null(strstr(line(f, 0), "web01  vCPU"));
+	assert_true(on_screen(f, "4 Symbols: "));
+	type(f, "5");
+	for (int i = 0; i < 6; i++)
+		press(f, UK_ESC);
+	assert_non_null(strstr(line(f, 0), "node17"));
+	assert_true(on_screen(f, "5 Steal: "));
 }
 
 static void vcpus_of_the_whole_host(void **state)
@@ -369,13 +422,6 @@ static void all_is_partial_with_unknown_parts(void **state)
 	assert_non_null(strstr(selected(f), "(other)"));
 }
 
-/* In a window of another width. */
-static void resize(struct fixture *f, int rows, int cols)
-{
-	assert_int_equal(surface_resize(f->s, rows, cols), 0);
-	ui_draw(f->ui, f->s);
-}
-
 static void choose_sort(struct fixture *f, const char *title)
 {
 	type(f, "s");
@@ -484,9 +530,7 @@ static void requests(void **state)
 	type(f, "0.05");
 	assert_int_equal(press(f, UK_ENTER).kind, UI_NONE);
 	assert_true(on_screen(f, "0.1 to 3600"));
-	type(f, "d");
-	press(f, UK_CTRL('U'));
-	type(f, "3");
+	type(f, "d3"); /* what is typed replaces the interval that is proposed */
 	r = press(f, UK_ENTER);
 	assert_true(r.kind == UI_DELAY && r.delay_s == 3);
 	/* Between two steps: the next one in that direction. */
@@ -715,6 +759,8 @@ int main(void)
 		FLOW(selection_follows_its_vm),
 		FLOW(enter_goes_down_and_esc_up),
 		FLOW(a_vm_that_ended_says_so),
+		FLOW(panes_of_a_vm_that_ended),
+		FLOW(the_chosen_pane_stays),
 		FLOW(vcpus_of_the_whole_host),
 		FLOW(filter_while_typing),
 		FLOW(each_level_has_its_filter),

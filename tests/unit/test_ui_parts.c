@@ -355,6 +355,24 @@ static void prompt_edits(void **state)
 	assert_int_equal(prompt_key(&p, UK_ESC), PROMPT_CANCELLED);
 }
 
+static void prompt_proposes(void **state)
+{
+	struct prompt p;
+
+	(void)state;
+	prompt_propose(&p, "seconds", "1");
+	assert_string_equal(p.text, "1");
+	type(&p, "0.5");
+	assert_string_equal(p.text, "0.5");
+	prompt_propose(&p, "seconds", "1");
+	assert_int_equal(prompt_key(&p, UK_END), PROMPT_GOES_ON);
+	type(&p, "0");
+	assert_string_equal(p.text, "10");
+	prompt_propose(&p, "seconds", "1");
+	assert_int_equal(prompt_key(&p, UK_ENTER), PROMPT_DONE);
+	assert_string_equal(p.text, "1");
+}
+
 static void prompt_holds_utf8(void **state)
 {
 	struct prompt p;
@@ -625,6 +643,7 @@ int main(void)
 		cmocka_unit_test(wide_characters_are_never_halved),
 		cmocka_unit_test(no_control_character_gets_in),
 		cmocka_unit_test(prompt_edits),
+		cmocka_unit_test(prompt_proposes),
 		cmocka_unit_test(prompt_holds_utf8),
 		cmocka_unit_test(thresholds),
 		cmocka_unit_test(colours_are_of_their_depth),
