@@ -161,7 +161,7 @@ static __always_inline bool decode(const void *ctx, const volatile struct kc_lay
 	__u64 raw[KC_RECORD / 8];
 	const __u8 *r = (const __u8 *)raw;
 
-	if (bpf_probe_read_kernel(raw, sizeof(raw), ctx))
+	if (bpf_probe_read_kernel(raw, l->need, ctx))
 		return false;
 	e->key = field(r, &l->key);
 	e->aux = field(r, &l->aux);

@@ -39,7 +39,7 @@ struct kc_layout {
 	struct kc_field key, aux, dir, extra, vcpu;
 	__u32 isa;
 	__u8 dir_rule, key_rule;
-	__u16 unused;
+	__u16 need; /* bytes of a record, rounded up to 8 */
 };
 
 struct kc_config {
