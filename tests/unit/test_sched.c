@@ -366,7 +366,7 @@ static void the_source_changes_without_a_seam(void **state)
 			;
 	assert_int_equal(sysroot_open(NULL, &f.h.root), 0);
 	f.h.inv = inventory_new();
-	f.sink = (struct sink){.ctx = &f.got, .thread = on_thread};
+	f.sink = (struct sink){.ctx = &f.got, .thread = on_thread, .quota = on_quota};
 	f.env = (struct collector_env){
 		.root = f.h.root, .inv = f.h.inv, .sink = &f.sink, .config = &config};
 	usleep(300000); /* some ticks of the processor's time */
