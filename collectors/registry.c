@@ -12,6 +12,7 @@
 #include "kvm_events.h"
 #include "vms.h"
 #include "sched.h"
+#include "tsc.h"
 #include "host_cpu.h"
 
 const struct collector *const collectors[] = {
@@ -20,6 +21,7 @@ const struct collector *const collectors[] = {
 	&collector_vms, /* before those that read what it finds */
 	&collector_sched,
 	&collector_host_cpu,
+	&collector_tsc,
 	NULL,
 };
 

@@ -28,6 +28,8 @@ const struct batch_table batch_tables[] = {
 	 "ncpu,nvm,nvcpu,usr_pct,sys_pct,irq_pct,wa_pct,st_pct,guest_pct,idle_pct,steal_pct,exits_per_s,lost"},
 	{"vm", "VMs, and what is no VM", TABLE_VM, TABLE_VM, true, false, VM_TEXT},
 	{"vcpu", "vCPUs", TABLE_VCPU, TABLE_VCPU, false, false, VCPU_TEXT},
+	{"tsc", "the vCPUs' TSCs", TABLE_VCPU, TABLE_VCPU, false, false,
+	 "vm,vcpu,kvm_id,tsc_offset,tsc_offset_s,tsc_scale,tsc_apart_ns,tsc_changes"},
 	{"exit", "exits of each VM, and of all VMs together (level host): a row a kind and reason", TABLE_EXIT, TABLE_EXIT, false, false,
 	 "vm,kind,key," EXIT_TEXT},
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},

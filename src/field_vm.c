@@ -220,6 +220,11 @@ GET_ID(vcpu_cpu_now, struct snap_vcpu, cpu)
 GET_TEXT(vcpu_comm, struct snap_vcpu, comm)
 GET_TEXT(vcpu_pin, struct snap_vcpu, pin)
 GET_TEXT(vcpu_node, struct snap_vcpu, node)
+GET_TEXT(vcpu_tsc_offset, struct snap_vcpu, tsc.offset)
+GET_VALUE(vcpu_tsc_offset_s, struct snap_vcpu, tsc.offset_s)
+GET_VALUE(vcpu_tsc_scale, struct snap_vcpu, tsc.scale)
+GET_VALUE(vcpu_tsc_apart, struct snap_vcpu, tsc.apart_ns)
+GET_VALUE(vcpu_tsc_changes, struct snap_vcpu, tsc.changes)
 /* clang-format on */
 
 static struct cell vcpu_vm(const struct snapshot *s, const void *row, bool total)
@@ -273,6 +278,14 @@ static const struct field vcpu_fields[] = {
 	EXIT_FIELDS(vcpu,
 		    "100 x time from exit to entry, idle exits left out / interval; it contains time off the CPU and may overlap %STEAL"),
 	SYMBOL_FIELDS(vcpu),
+	{"tsc_offset", "TSC OFFSET", "its TSC offset in cycles, signed; as text, for it has more digits than a number of JSON is sure of",
+	 UNIT_TEXT, 20, FIELD_SORT_UP, 0, 0, vcpu_tsc_offset},
+	{"tsc_offset_s", "OFFSET s", "the same as time, in seconds of its own TSC", UNIT_RATIO, 12, 0, 0, 0, vcpu_tsc_offset_s},
+	{"tsc_scale", "SCALE", "cycles of its TSC for one of the host's; 1: not scaled", UNIT_RATIO, 8, 0, 0, 0, vcpu_tsc_scale},
+	{"tsc_apart_ns", "APART", "how far its TSC is from that of the VM's first vCPU; above 1 us a guest may take its TSC for unstable",
+	 UNIT_NS, 8, 0, 1000, 1e6, vcpu_tsc_apart},
+	{"tsc_changes", "CHANGES", "changes of the offset since kvmtop started; read in turn, some vCPUs an interval", UNIT_COUNT, 7, 0, 0, 0,
+	 vcpu_tsc_changes},
 };
 /* clang-format on */
 

@@ -277,6 +277,7 @@ static const struct sink sink_template = {
 	.quota = on_quota,
 	.host = on_host,
 	.tasks = on_tasks,
+	.tsc = model_on_tsc,
 	.source = on_source,
 };
 

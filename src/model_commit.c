@@ -159,6 +159,7 @@ static void put_vcpu(struct commit *c, const struct inv_vcpu *v, uint32_t vm, ui
 		thread_use(v->thread, &row->use);
 	model_vcpu_exits(c, v, row);
 	model_vcpu_symbols(c, v, row);
+	model_vcpu_tsc(c, v, row);
 }
 
 static void put_thread(struct commit *c, const struct inv_thread *t, uint32_t vm, uint32_t at)

@@ -62,6 +62,10 @@ void model_sampling(struct model *m, const struct sampling_state *s);
 bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
 		    const char **module);
 
+/* model_tsc.c */
+void model_on_tsc(void *ctx, const struct tsc_reading *r);
+void model_vcpu_tsc(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
+
 /* model_code.c */
 void model_code_rows(struct commit *c); /* when exits have their sums */
 void model_code_next(struct model *m);

@@ -20,9 +20,16 @@ struct model_vm {
 	struct sym_set sym;
 };
 
+struct model_tsc {
+	bool known;
+	struct tsc_reading last;
+	uint64_t changes; /* of the offset, since the first reading */
+};
+
 struct model_vcpu {
 	struct ex_vcpu ex;
 	struct sym_set sym;
+	struct model_tsc tsc;
 };
 
 struct model_thread {

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct inv_thread;
+struct inv_vcpu;
 struct inv_vm;
 
 /* The kinds of metrics.md, "Exits and their times": one table of rows each. */
@@ -253,6 +254,15 @@ struct host_reading {
 	double load1;
 };
 
+/* The TSC of a vCPU: guest = ((host * ratio) >> frac_bits) + offset. */
+struct tsc_reading {
+	struct inv_vcpu *vcpu;
+	uint64_t offset;
+	uint64_t ratio; /* 0: not scaled */
+	uint8_t frac_bits;
+	double hz; /* of the host's TSC, as measured; 0: not yet */
+};
+
 /* Tasks that belong to no VM: the row "(other)". */
 struct task_reading {
 	pid_t pid;
@@ -289,6 +299,7 @@ struct sink {
 	void (*quota)(void *ctx, const struct quota_reading *r);
 	void (*host)(void *ctx, const struct host_reading *r);
 	void (*tasks)(void *ctx, const struct task_reading *t, size_t n); /* busiest first */
+	void (*tsc)(void *ctx, const struct tsc_reading *r); /* NULL: not taken */
 	/* A source's state changed; mend may be NULL. Replaces what was said of it before. */
 	void (*source)(void *ctx, const char *name, int state /* enum source_state */,
 		       const char *why, const char *mend);

@@ -135,6 +135,15 @@ struct snap_sampling {
 	bool no_guest; /* guests run, and no sample was ever in guest mode */
 };
 
+/* A vCPU's TSC (metrics.md, "TSC"). */
+struct snap_tsc {
+	const char *offset; /* signed cycles: more digits than a double has; "" not known */
+	struct value offset_s; /* the same as time */
+	struct value scale; /* guest cycles a host cycle; 1: not scaled */
+	struct value apart_ns; /* between it and the VM's first vCPU */
+	struct value changes; /* of the offset, since kvmtop reads it */
+};
+
 struct snap_vcpu {
 	uint32_t id; /* inv_vcpu.id: what a selection follows */
 	uint32_t vm; /* index into vms */
@@ -151,6 +160,7 @@ struct snap_vcpu {
 	struct snap_use use;
 	struct snap_exits ex;
 	struct snap_samples sym;
+	struct snap_tsc tsc;
 };
 
 enum why_kind { WHY_ROW_NONE, WHY_ROW_STEAL, WHY_ROW_QUOTA, WHY_ROW_EXITS, WHY_ROW_SYMBOL };

@@ -189,6 +189,12 @@ static const struct store_field vm_fields[] = {
 	END,
 };
 
+static const struct store_field tsc_fields[] = {
+	ONE(1, TEXT, struct snap_tsc, offset),	 ONE(2, VALUE, struct snap_tsc, offset_s),
+	ONE(3, VALUE, struct snap_tsc, scale),	 ONE(4, VALUE, struct snap_tsc, apart_ns),
+	ONE(5, VALUE, struct snap_tsc, changes), END,
+};
+
 static const struct store_field vcpu_fields[] = {
 	ONE(1, U32, struct snap_vcpu, id),
 	ONE(2, U32, struct snap_vcpu, vm),
@@ -205,6 +211,7 @@ static const struct store_field vcpu_fields[] = {
 	PART(13, struct snap_vcpu, use, use_fields),
 	PART(14, struct snap_vcpu, ex, exits_fields),
 	PART(15, struct snap_vcpu, sym, samples_fields),
+	PART(16, struct snap_vcpu, tsc, tsc_fields),
 	END,
 };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make bench: every figure that kvmtop must hold, beside its peers measured in the same run.
 
-bench.py [PART…], parts: events model slowdown tree threads whole discovery. Figures are CPU time of the process
+bench.py [PART…], parts: events model slowdown tree threads whole discovery symbols merge. Figures are CPU time of the process
 named, not wall time, wherever that is the question, and programs that are compared take turns: other
 load on the machine then hits both. A bound that is missed says MISSED; the exit status is 1 only when a
 part could not be measured.
@@ -352,7 +352,39 @@ def lab():
     return rows
 
 
-PARTS = {p.__name__: p for p in (events, model, slowdown, tree, threads, whole, discovery, symbols, lab)}
+# --- merged traces ------------------------------------------------------------------------------
+TRACE_LINES, TRACE_OFFSET = 500000, 713253499428  # of each of two texts
+
+
+def make_traces(host, guest):
+    with open(host, "w", encoding="ascii") as h, open(guest, "w", encoding="ascii") as g:
+        for i in range(TRACE_LINES):
+            at = 50550079203669 + 2000 * i
+            h.write(f"       CPU 0/KVM-2687    [{i % 64:03d}] d..1. {at}: kvm_exit: vcpu 0 reason msr rip 0xffffffff8105dd54 "
+                    "info1 0x0000000000000000 info2 0x0000000000000000 intr_info 0x00000000 error_code 0x00000000\n")
+            g.write(f"          <idle>-0       [{i % 8:03d}] d..2. {at + 700 - TRACE_OFFSET}: sched_switch: prev_comm=swapper/0 "
+                    "prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=kworker/0:1 next_pid=23157 next_prio=120\n")
+
+
+def merge():
+    """By hand one would do it with awk and sort -m; trace-cmd report has no text to read."""
+    by_hand = ("sort -m -s -n -k 1,1 <(awk '{print $5 + 0, $0}' \"$0\") "
+               "<(awk -v o=%d '{print $4 + o, $0}' \"$1\")" % TRACE_OFFSET)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        host, guest = (os.path.join(folder, n) for n in ("host", "guest"))
+        make_traces(host, guest)
+        ours, two, theirs = [], [], []
+        for _ in range(5):
+            one = [native.KVMTOP, "merge", "-H", host, "-G", guest, "--offset", str(-TRACE_OFFSET)]
+            ours.append(cpu_of_command(one) / 1000)
+            theirs.append(cpu_of_command(["bash", "-c", by_hand, host, guest]) / 1000)
+            two.append(cpu_of_command([*one, "--offset", f"vcpu1:{5 - TRACE_OFFSET}"]) / 1000)
+    million = f"{2 * TRACE_LINES / 1e6:g} million lines"
+    return [Row(f"merge: {million}, one offset", "s", ours, "awk, sort -m", theirs, ratio=1, limit=1),
+            Row(f"merge: {million}, 8 vCPUs of two offsets", "s", two, limit=3)]
+
+
+PARTS = {p.__name__: p for p in (events, model, slowdown, tree, threads, whole, discovery, symbols, merge, lab)}
 
 
 def too_long(*_):

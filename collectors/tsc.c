@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Collector `tsc`: offset and scaling of every vCPU's TSC from debugfs. They change seldom and a
+ * reading costs three opened files: a part of the vCPUs a tick, in turn.
+ */
+#include "tsc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "inventory.h"
+#include "sysroot.h"
+#include "tsc_debugfs.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define A_TICK 64 /* vCPUs; about a millisecond */
+#define MEASURE_NS (NS_PER_S / 5) /* the TSC's rate is exact to some millionths then */
+
+struct tsc {
+	const struct collector_env *env;
+	size_t next; /* of all vCPUs, in the inventory's order */
+	uint64_t tsc; /* and the time at which it was so */
+	int64_t time;
+	double hz;
+};
+
+/* The host's TSC, as good as the clock that it is compared with. 0: no such thing. */
+static uint64_t host_tsc(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#else
+	return 0;
+#endif
+}
+
+static void measure(struct tsc *t)
+{
+	int64_t now = clock_mono_ns(), passed = now - t->time;
+	uint64_t tsc = host_tsc();
+
+	if (tsc && passed >= MEASURE_NS)
+		t->hz = (double)(tsc - t->tsc) * NS_PER_S / (double)passed;
+}
+
+static void read_vcpu(struct tsc *t, struct inv_vcpu *v)
+{
+	struct tsc_reading r = {.vcpu = v, .hz = t->hz};
+	struct tsc_scale scale;
+
+	if (tsc_debugfs_read(t->env->root, v->vm->key, v->kvm_id, &r.offset, &scale) < 0)
+		return;
+	r.ratio = scale.ratio;
+	r.frac_bits = (uint8_t)scale.frac_bits;
+	t->env->sink->tsc(t->env->sink->ctx, &r);
+}
+
+static int tsc_tick(void *state, int64_t now_ns, int64_t watermark)
+{
+	struct tsc *t = state;
+	size_t at = 0, all = inventory_nvcpu(t->env->inv), end;
+
+	(void)now_ns;
+	(void)watermark;
+	if (!t->env->sink->tsc)
+		return 0;
+	measure(t);
+	if (t->next >= all)
+		t->next = 0;
+	end = t->next + A_TICK;
+	for (struct inv_vm *vm = inventory_first(t->env->inv); vm && at < end; vm = vm->next) {
+		for (size_t i = 0; i < vm->nvcpu; i++, at++)
+			if (at >= t->next && at < end &&
+			    !(vm->flags & (INV_GONE | INV_PROVISIONAL)))
+				read_vcpu(t, vm->vcpu[i]);
+	}
+	t->next = end;
+	return 0;
+}
+
+static void tsc_probe(const struct collector_env *env, struct probes *out)
+{
+	int fd = sysroot_openat(env->root, "sys/kernel/debug/kvm", O_RDONLY | O_DIRECTORY);
+
+	if (fd >= 0)
+		probe_add(out, "tsc", SOURCE_OK, NULL, "works: debugfs kvm/*/vcpu*/tsc-offset");
+	else if (fd == -ENOENT)
+		probe_add(out, "tsc", SOURCE_OFF, "mount -t debugfs debugfs /sys/kernel/debug",
+			  "/sys/kernel/debug/kvm is not there");
+	else
+		probe_add(out, "tsc", SOURCE_OFF,
+			  fd == -EACCES || fd == -EPERM ? "sudo kvmtop" : NULL,
+			  "/sys/kernel/debug/kvm may not be read: %s", strerror(-fd));
+	if (fd >= 0)
+		close(fd);
+}
+
+static int tsc_open(const struct collector_env *env, void **state)
+{
+	struct tsc *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->env = env;
+	t->time = clock_mono_ns();
+	t->tsc = host_tsc();
+	*state = t;
+	return 0;
+}
+
+static void tsc_close(void *state)
+{
+	free(state);
+}
+
+const struct collector collector_tsc = {
+	.name = "tsc",
+	.what = "offset and scaling of the vCPUs' TSCs, and how often they change: debugfs",
+	.probe = tsc_probe,
+	.open = tsc_open,
+	.tick = tsc_tick,
+	.close = tsc_close,
+};

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef KVMTOP_COLLECTORS_TSC_H
+#define KVMTOP_COLLECTORS_TSC_H
+
+#include "collector.h"
+
+extern const struct collector collector_tsc;
+
+#endif
