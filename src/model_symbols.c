@@ -34,7 +34,9 @@ static struct symbol_key shared_key(const struct symbol_key *k)
 	struct symbol_key key = *k;
 
 	if (!key.table && (DOMAIN_IS_GUEST(key.domain) || key.domain == DOMAIN_HOST_USER))
-		key = (struct symbol_key){.domain = key.domain, .reason = SYM_USER};
+		key = (struct symbol_key){.domain = key.domain,
+					  .reason = key.reason == SYM_USER ? SYM_USER
+									   : SYM_NO_SOURCE};
 	return key;
 }
 
