@@ -28,6 +28,8 @@
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
 #define BPF_FDS 256 /* programs and maps take 40 of them: who has few needs them for VMs */
+/* One of so many exits tells where guests are, and costs them nothing. */
+#define BESIDE_PERIOD 997
 #define MANY_KEYS "more keys than the programs in the kernel have room for: some are in `other`"
 #define MANY_TIMES "more times than the programs in the kernel have room for: percentiles lack some"
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
@@ -57,6 +59,9 @@ struct kvm_events {
 	uint64_t undecoded;
 	int64_t watermark; /* of the tick */
 	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
+	/* Beside the programs in the kernel: where guests leave guest mode. */
+	bool code_wanted, where_wanted; /* of every exit; of some */
+	unsigned beside; /* kvm_exit is in the rings: one of so many, 0 closed */
 	struct sample batch[BATCH];
 	size_t filled;
 };
@@ -294,10 +299,98 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 	}
 }
 
+/* ---- kvm_exit beside the programs in the kernel ---- */
+
+/* Programs count exits; from which guest code they come is in the events alone. */
+static void flush_beside(struct kvm_events *st)
+{
+	const struct sink *to = st->env.sink;
+
+	if (st->filled && st->beside == 1 && to->code)
+		to->code(to->ctx, st->batch, st->filled);
+	if (st->filled && to->exits)
+		to->exits(to->ips_ctx, st->batch, st->filled);
+	st->filled = 0;
+}
+
+static void on_beside(void *ctx, const struct ring_record *r, size_t n)
+{
+	struct kvm_events *st = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		struct sample *s = &st->batch[st->filled];
+		const uint8_t *raw;
+		uint32_t len;
+
+		if (r[i].h->type != PERF_RECORD_SAMPLE || !record_raw(r[i].h, &raw, &len) ||
+		    !kvm_format_decode(st->format, raw, len, s) || s->type != EV_EXIT)
+			continue;
+		s->time = r[i].time;
+		s->cpu = r[i].ring->cpu;
+		if (++st->filled == BATCH)
+			flush_beside(st);
+	}
+}
+
+static void drain_beside(struct kvm_events *st, int64_t watermark)
+{
+	(void)perf_rings_drain(st->rings, watermark, on_beside, st);
+	flush_beside(st);
+}
+
+static void close_beside(struct kvm_events *st)
+{
+	if (!st->beside)
+		return;
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		if (perf_rings_is_open(st->rings, i))
+			perf_rings_close(st->rings, i);
+	(void)perf_rings_set_cpus(st->rings, NULL, 0, clock_mono_ns(), NULL, NULL);
+	drain_beside(st, INT64_MAX);
+	st->beside = 0;
+}
+
+static int open_beside(struct kvm_events *st, unsigned period)
+{
+	int *cpu, n = kvm_online_cpus(st->env.root, &cpu), rc;
+
+	if (n < 0)
+		return n;
+	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, clock_mono_ns(), NULL, NULL);
+	free(cpu);
+	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++) {
+		const struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
+						  .config = (uint64_t)kvm_format_id(st->format, i),
+						  .sample_period = period};
+
+		if (kvm_events[i].type == EV_EXIT && a.config && !perf_rings_is_open(st->rings, i))
+			rc = perf_rings_open_attr(st->rings, i, &a);
+	}
+	return rc;
+}
+
+/* Every exit while somebody wants their code, a few where addresses of guests are resolved. */
+static void follow_beside(struct kvm_events *st)
+{
+	unsigned want = st->code_wanted ? 1 : st->where_wanted ? BESIDE_PERIOD : 0;
+
+	if (!st->bpf || !st->started || !(st->open & KIND_BIT(KIND_VMEXIT)))
+		want = 0;
+	if (want != st->beside)
+		close_beside(st);
+	/* Also where it is open: CPUs come and go. What is refused is tried at the next tick. */
+	if (want) {
+		st->beside = want;
+		if (open_beside(st, want))
+			close_beside(st);
+	}
+}
+
 /* ---- starting, and trying again ---- */
 
 static void stop_bpf(struct kvm_events *st)
 {
+	close_beside(st);
 	kvm_bpf_free(st->bpf);
 	st->bpf = NULL;
 	st->started = false;
@@ -563,11 +656,13 @@ static int events_ready(void *state, int64_t now)
 {
 	struct kvm_events *st = state;
 
+	perf_rings_woken(st->rings);
 	if (st->bpf) {
 		kvm_bpf_news(st->bpf, st->env.sink);
+		if (st->beside)
+			drain_beside(st, now - MARGIN);
 		return 0;
 	}
-	perf_rings_woken(st->rings);
 	if (!st->started || now - st->last_drain < DRAIN_GAP)
 		return 0;
 	return drain(st, now, now - MARGIN);
@@ -590,6 +685,8 @@ static int take_events(struct kvm_events *st, int64_t now, int64_t watermark)
 	int rc;
 
 	if (st->bpf) {
+		if (st->beside)
+			drain_beside(st, watermark);
 		read_counts(st, watermark);
 		return 0;
 	}
@@ -619,6 +716,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 		(void)follow_cpus(st,
 				  now); /* a CPU that cannot be had now is tried at the next tick */
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
+	follow_beside(st);
 	st->last_tick = now;
 	return rc;
 }
@@ -628,8 +726,11 @@ static void events_demand(void *state, const struct demand *d)
 	struct kvm_events *st = state;
 
 	st->wanted = d->kinds;
+	st->code_wanted = d->exit_code;
+	st->where_wanted = d->samples;
 	if (st->started)
 		(void)follow_demand(st, clock_mono_ns(), false);
+	follow_beside(st);
 }
 
 const struct collector collector_kvm_events = {

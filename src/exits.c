@@ -298,6 +298,22 @@ void exits_samples(struct exits *x, const struct sample *s, size_t n)
 
 /* ---- sums that were made in the kernel ---- */
 
+void exits_code(struct exits *x, const struct sample *s, size_t n)
+{
+	exits_relate(x);
+	for (size_t i = 0; i < n; i++) {
+		struct ex_thread *t = exits_thread(x, s[i].tid);
+		uint64_t key = s[i].isa == ISA_VMX ? s[i].key & VMX_REASON : s[i].key;
+
+		if (!t || s[i].type != EV_EXIT || !s[i].aux)
+			continue;
+		if (s[i].vcpu_id != t->kvm_id && s[i].vcpu_id >= 0)
+			exits_switch_vcpu(x, t, s[i].vcpu_id);
+		if (t->v->vm->code)
+			ex_code_add(t->v->vm->code, s[i].isa, key, s[i].aux);
+	}
+}
+
 static struct ex_key pair_key(enum kvm_kind kind, uint64_t key, uint32_t isa, uint8_t dir)
 {
 	return (struct ex_key){

@@ -101,6 +101,8 @@ int exits_init(struct exits *x, struct inventory *inv, const struct kvm_names *n
 void exits_free(struct exits *x); /* after the inventory's objects let go of their cookies */
 
 void exits_samples(struct exits *x, const struct sample *s, size_t n);
+/* Exits whose counts come as aggregates: only for which guest code makes them. */
+void exits_code(struct exits *x, const struct sample *s, size_t n);
 void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n);
 void exits_open(struct exits *x, const struct thread_open *o);
 void exits_loss(struct exits *x, const struct loss *l);

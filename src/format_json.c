@@ -227,7 +227,8 @@ static json_t *code_array(struct format_state *f, const struct snapshot *s,
 	json_t *a = json_array(), *o;
 
 	for (size_t i = vm->code_first; i < vm->code_first + vm->code_n && i < s->ncode; i++) {
-		if (!passed(f, TABLE_CODE, i))
+		if (!passed(f, TABLE_CODE, i) ||
+		    !(f->job->query.total ? s->code[i].total : s->code[i].count))
 			continue;
 		o = json_object();
 		set_fields(f, o, TABLE_CODE, s, &s->code[i], "|vm|");

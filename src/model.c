@@ -146,6 +146,11 @@ static void on_kinds(void *ctx, unsigned kinds, bool entry_exit, int64_t time)
 	exits_kinds(&((struct model *)ctx)->ex, kinds, entry_exit);
 }
 
+static void on_code(void *ctx, const struct sample *s, size_t n)
+{
+	exits_code(&((struct model *)ctx)->ex, s, n);
+}
+
 static void on_sampling(void *ctx, const struct sampling_state *s)
 {
 	model_sampling(ctx, s);
@@ -271,6 +276,7 @@ static const struct sink sink_template = {
 	.loss = on_loss,
 	.loss_count = on_loss_count,
 	.kinds = on_kinds,
+	.code = on_code,
 	.sampling = on_sampling,
 	.thread = on_thread,
 	.place = on_place,

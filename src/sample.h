@@ -293,6 +293,9 @@ struct sink {
 	/* Samples that samples() got, to ips_ctx too: where guests leave guest mode. NULL: not
 	 * taken. */
 	void (*exits)(void *ips_ctx, const struct sample *s, size_t n);
+	/* Exits that are counted elsewhere: only for which guest code makes them. NULL: not taken.
+	 */
+	void (*code)(void *ctx, const struct sample *s, size_t n);
 	void (*sampling)(void *ctx, const struct sampling_state *s);
 	void (*thread)(void *ctx, const struct thread_reading *r);
 	void (*place)(void *ctx, const struct place_reading *r);

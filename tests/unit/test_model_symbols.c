@@ -493,6 +493,38 @@ static void exits_are_told_by_guest_code(void **state)
 	fixture_free(&f);
 }
 
+/* Where programs in the kernel count, the events of kvm_exit tell the code only. */
+static void code_beside_counts_made_in_the_kernel(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	const struct demand d = {.exit_code = true, .vm = vm->id};
+	const struct aggregate counted = {
+		.tid = 101, .kind = KIND_VMEXIT, .isa = ISA_SVM, .key = SVM_MSR, .count = 10};
+	struct sample e = {.time = SEC + MS,
+			   .tid = 101,
+			   .type = EV_EXIT,
+			   .key = SVM_MSR,
+			   .aux = TEXT + 0x100,
+			   .isa = ISA_SVM};
+	struct snapshot *s;
+
+	(void)state;
+	model_set_namer(f.m, &namer);
+	model_demand(f.m, &d);
+	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	commit_drop(&f, SEC);
+	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	for (int i = 0; i < 9; i++)
+		f.sink->code(f.sink->ctx, &e, 1);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(code(s, "msr", "fn1")->count, 9);
+	near(code(s, "msr", "fn1")->pct.v, 90);
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "msr")->now.count, 10);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 /* However many places the exits come from: bounded, and the busiest stay. */
 static void guest_code_is_bounded(void **state)
 {
@@ -533,6 +565,7 @@ int main(void)
 		cmocka_unit_test(guest_mode_that_is_never_sampled_is_said),
 		cmocka_unit_test(a_shared_thread_is_of_the_vm_only),
 		cmocka_unit_test(exits_are_told_by_guest_code),
+		cmocka_unit_test(code_beside_counts_made_in_the_kernel),
 		cmocka_unit_test(guest_code_is_bounded),
 	};
 
