@@ -24,6 +24,8 @@
 #define ERR_SIZE 400
 /* Intervals before the one shown, for graphs: as wide as a screen is, and quickly read. */
 #define PAST 60
+#define PAST_LEAST 8
+#define PAST_NS (100 * NS_PER_MS) /* … which may take about that long */
 #define SPEED_MOST 256.0
 
 struct replay {
@@ -164,32 +166,55 @@ static void wait_for_next(struct replay *r, const struct store_at *next)
 	timerfd_settime(r->timer, 0, &t, NULL);
 }
 
+/* How many intervals before this one are wanted, so that a jump is quick on a large host too. */
+static int past_of(int64_t took)
+{
+	int64_t n = PAST_NS / (took > 1 ? took : 1);
+
+	return n < PAST_LEAST ? PAST_LEAST : n > PAST ? PAST : (int)n;
+}
+
 /* The past of graphs first, then the interval itself. */
 static int show_at(struct replay *r, const struct store_at *at)
 {
 	struct store_at past = *at, before;
-	struct snapshot *s;
-	int rc;
+	int64_t start = clock_mono_ns();
+	struct snapshot *s, *shown = NULL;
+	int rc = store_read(r->store, at->id, &shown), n = past_of(clock_mono_ns() - start);
 
-	for (int i = 0; i < PAST && !store_find(r->store, STORE_BEFORE, past.id, &before); i++) {
+	if (rc)
+		return rc;
+	for (int i = 0; i < n && !store_find(r->store, STORE_BEFORE, past.id, &before); i++) {
 		/* Another run of the recorder numbers its VMs anew. */
 		if (before.session != at->session)
 			break;
 		past = before;
 	}
 	ui_forget(r->screen.ui);
-	for (;;) {
-		rc = store_read(r->store, past.id, &s);
-		if (!rc) {
+	/* What is damaged, or merged meanwhile, is missing in the past only. */
+	while (past.id < at->id) {
+		if (!store_read(r->store, past.id, &s)) {
 			ui_snapshot(r->screen.ui, s);
 			snapshot_unref(s);
-			r->at = past;
-		} else if (rc != -ENOENT && rc != -EBADMSG) {
-			return rc;
 		}
-		if (past.id >= at->id || store_find(r->store, STORE_NEXT, past.id, &past))
-			return 0;
+		if (store_find(r->store, STORE_NEXT, past.id, &past))
+			break;
 	}
+	ui_snapshot(r->screen.ui, shown);
+	snapshot_unref(shown);
+	r->at = *at;
+	return 0;
+}
+
+/* The same, or the next that can be read in this direction. */
+static void jump(struct replay *r, enum store_seek way, struct store_at at)
+{
+	int rc = show_at(r, &at);
+
+	while ((rc == -EBADMSG || rc == -ENOENT) && !store_find(r->store, way, at.id, &at))
+		rc = show_at(r, &at);
+	if (rc)
+		say(r, ROLE_WARN, rc == -EBADMSG ? "damaged there" : strerror(-rc));
 }
 
 /* To the next interval, with what is on screen as its past. */
@@ -226,7 +251,7 @@ static void go_back(struct replay *r)
 	if (store_find(r->store, STORE_BEFORE, r->at.id, &before))
 		say(r, ROLE_NOTICE, "the beginning of the recording");
 	else
-		show_at(r, &before);
+		jump(r, STORE_BEFORE, before);
 }
 
 static void go_to(struct replay *r, int64_t wall)
@@ -238,7 +263,7 @@ static void go_to(struct replay *r, int64_t wall)
 	if (at.id == r->at.id)
 		say(r, ROLE_NOTICE, "nothing else was recorded there");
 	else
-		show_at(r, &at);
+		jump(r, STORE_BEFORE, at);
 }
 
 static void go_to_typed(struct replay *r, const char *text)
@@ -362,8 +387,9 @@ static int show_first(struct replay *r, char *err)
 
 	if (!rc)
 		rc = show_at(r, &at);
-	if (!rc && r->at.id == 0)
-		rc = -EBADMSG;
+	/* Another that can be read is better than none. */
+	while (rc == -EBADMSG && !store_find(r->store, STORE_BEFORE, at.id, &at))
+		rc = show_at(r, &at);
 	if (rc)
 		snprintf(err, ERR_SIZE, "the recording cannot be read: %s", strerror(-rc));
 	return rc;

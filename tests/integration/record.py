@@ -188,7 +188,7 @@ def full_disk():
         skipped = db.execute("SELECT sum(skipped) FROM interval").fetchone()[0]
     db.close()
     n.ok(skipped and f"{skipped} could not be written" in err, "what is missing is counted", f"{skipped}: {err}")
-    subprocess.run(["umount", folder], check=False)
+    subprocess.run(["umount", "-l", folder], check=False)
 
 
 def main():
