@@ -45,11 +45,11 @@ static int draw_rows(const struct pane_ctx *c, const struct area *a, const struc
 			why = x->why;
 	}
 	if (y && y < a->h && why[0]) {
-		char safe[300];
+		struct area rest = area_sub(a, y, 0, a->h - y, a->w);
+		char text[300];
 
-		text_escape(safe, sizeof(safe), why);
-		area_textf(a, a->h - 1, 1, ROLE_NOTICE, "no names: %s%s%s", safe,
-			   c->vm->sym_mend[0] ? ": " : "", c->vm->sym_mend);
+		snprintf(text, sizeof(text), "no names: %s", why);
+		pane_draw_reason(rest.h > 1 ? &rest : a, text, c->vm->sym_mend);
 	}
 	return y;
 }

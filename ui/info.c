@@ -43,17 +43,49 @@ static void add_quota(struct page *p, const struct snap_vm *vm)
 		  (unsigned long long)vm->quota_us, (unsigned long long)vm->period_us, throt);
 }
 
+static bool same_pin(const struct snap_vcpu *a, const struct snap_vcpu *b)
+{
+	return a->pin && b->pin && *a->pin && strcmp(a->pin, b->pin) == 0;
+}
+
+/* "0-2,5": the vCPUs from v[first] on that have its pin. Returns where the text ends. */
+static size_t put_indices(char *text, size_t at, size_t size, const struct snap_vcpu *v, uint32_t n,
+			  uint32_t first)
+{
+	const char *comma = "";
+
+	for (uint32_t i = first, last; i < n && at + 64 < size; i = last + 1) {
+		last = i;
+		if (!same_pin(&v[i], &v[first]))
+			continue;
+		while (last + 1 < n && v[last + 1].index == v[last].index + 1 &&
+		       same_pin(&v[last + 1], &v[first]))
+			last++;
+		at += (size_t)snprintf(text + at, size - at, "%s%d", comma, v[i].index);
+		if (last > i)
+			at += (size_t)snprintf(text + at, size - at, "-%d", v[last].index);
+		comma = ",";
+	}
+	return at;
+}
+
+/* vCPUs of equal pins together: a VM of hundreds has a few kinds of them. */
 static void add_pins(struct page *p, const struct snapshot *s, const struct snap_vm *vm)
 {
+	const struct snap_vcpu *v = &s->vcpus[vm->vcpu_first];
 	char text[INFO_TEXT];
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < vm->vcpu_n && at + 64 < sizeof(text); i++) {
-		const struct snap_vcpu *c = &s->vcpus[vm->vcpu_first + i];
+	for (uint32_t i = 0; i < vm->vcpu_n && at + 128 < sizeof(text); i++) {
+		bool said = !same_pin(&v[i], &v[i]);
 
-		if (c->pin && *c->pin)
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d: %.32s",
-					       at ? ", " : "", c->index, c->pin);
+		for (uint32_t k = 0; k < i && !said; k++)
+			said = same_pin(&v[k], &v[i]);
+		if (said)
+			continue;
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s", at ? ", " : "");
+		at = put_indices(text, at, sizeof(text), v, vm->vcpu_n, i);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, ": %.32s", v[i].pin);
 	}
 	if (at)
 		add_text(p, "pins (vCPU: CPUs)", text);
@@ -110,6 +142,44 @@ static void all_info(struct page *p)
 		 "with VMs that are gone. Enter lists the vCPUs of the whole host.");
 }
 
+/*
+ * What a finding is about: its VM or vCPU; of vCPUs pinned to one CPU it has the first only, and
+ * the others are as much concerned.
+ */
+static bool concerns(const struct snapshot *s, const struct snap_finding *f,
+		     const struct snap_vm *vm, const struct snap_vcpu *vcpu)
+{
+	const struct snap_vcpu *named = f->vcpu >= 0 ? &s->vcpus[f->vcpu] : NULL;
+
+	if (f->vm >= 0 && &s->vms[f->vm] == vm && (!vcpu || !named || named == vcpu))
+		return true;
+	if (!named || strcmp(f->rule, "pin-overlap") != 0)
+		return false;
+	for (uint32_t i = 0; i < vm->vcpu_n; i++) {
+		const struct snap_vcpu *c = &s->vcpus[vm->vcpu_first + i];
+
+		if ((!vcpu || c == vcpu) && same_pin(c, named))
+			return true;
+	}
+	return false;
+}
+
+/* What findings say about it is the first thing to know. */
+static void add_findings(struct page *p, const struct snapshot *s, const struct snap_vm *vm,
+			 const struct snap_vcpu *vcpu)
+{
+	for (size_t i = 0; i < s->nfindings; i++) {
+		const struct snap_finding *f = &s->findings[i];
+		char safe[INFO_TEXT];
+
+		if (!concerns(s, f, vm, vcpu))
+			continue;
+		text_escape(safe, sizeof(safe), f->text);
+		page_add(p, ROLE_WARN, "finding", ROLE_TEXT, safe);
+		add_text(p, "look at", f->next);
+	}
+}
+
 void info_page(struct ui *ui, struct page *p)
 {
 	const struct snap_vm *vm;
@@ -118,19 +188,8 @@ void info_page(struct ui *ui, struct page *p)
 	p->indent = 20;
 	ui_list_rows(ui);
 	ui_selected(ui, &vm, &vcpu);
-	/* What a finding says about it is the first thing to know. */
-	for (size_t i = 0; vm && i < ui->shown->nfindings; i++) {
-		const struct snap_finding *f = &ui->shown->findings[i];
-		char safe[INFO_TEXT];
-
-		if (f->vm < 0 || &ui->shown->vms[f->vm] != vm)
-			continue;
-		if (vcpu && f->vcpu >= 0 && &ui->shown->vcpus[f->vcpu] != vcpu)
-			continue;
-		text_escape(safe, sizeof(safe), f->text);
-		page_add(p, ROLE_WARN, "finding", ROLE_TEXT, safe);
-		add_text(p, "look at", f->next);
-	}
+	if (vm)
+		add_findings(p, ui->shown, vm, vcpu);
 	if (vm && vcpu) {
 		vcpu_info(p, vm, vcpu);
 		page_heading(p, "Its VM");

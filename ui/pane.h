@@ -76,6 +76,12 @@ const char *pane_no_vm(const struct pane_ctx *c);
 /* One line of text in the middle of an area that is empty for a reason. */
 void pane_draw_note(const struct area *a, enum role role, const char *text);
 /*
+ * A reason and what mends it (a command; may be ""), plain text, on the last lines of the area:
+ * the command begins a line where both do not fit into one, and is never cut. Returns how many
+ * lines it took, half of the area at most.
+ */
+int pane_draw_reason(const struct area *a, const char *why, const char *mend);
+/*
  * The first source of this name that does not work, as one line "why: mend". False: it works
  * or is not known.
  */

@@ -274,43 +274,42 @@ static bool open_row(const struct pane_ctx *c, struct view *view)
 
 /* ---- the whole ---- */
 
-/* Why the selected row, or the guest as a whole, has no names; each reason stands here once. */
-static bool reason_text(const struct pane_ctx *c, char *out, size_t size)
+/*
+ * Why the selected row, or the guest as a whole, has no names; each reason stands here once.
+ * Returns the lines at the end of the area that it took.
+ */
+static int draw_reason(const struct pane_ctx *c, const struct area *a)
 {
 	const struct snap_symbol *x = pane_selected(c);
 	bool guest = c->vm && c->vm->sym_why && c->vm->sym_why[0];
 	bool has = x && x->reason && x->reason[0];
-	char raw[480] = "";
+	char why[480];
 
 	/* For a guest's kernel that is the same as its own; it goes on with what mends it. */
-	if (guest && (!has || x->key.domain == DOMAIN_GUEST_KERNEL))
-		snprintf(raw, sizeof(raw), "guest symbols: %s%s%s", c->vm->sym_why,
-			 c->vm->sym_mend[0] ? ": " : "", c->vm->sym_mend);
-	else if (has)
-		snprintf(raw, sizeof(raw), "%s: %s", x->name, x->reason);
-	else if (c->snap->sampling.no_guest)
-		snprintf(raw, sizeof(raw),
-			 "no sample is ever in guest mode here: guests' time is in the host's "
-			 "samples");
-	text_escape(out, size, raw);
-	return raw[0] != '\0';
+	if (guest && (!has || x->key.domain == DOMAIN_GUEST_KERNEL)) {
+		snprintf(why, sizeof(why), "guest symbols: %s", c->vm->sym_why);
+		return pane_draw_reason(a, why, c->vm->sym_mend);
+	}
+	if (has)
+		return pane_draw_reason(a, x->name, x->reason);
+	if (!c->snap->sampling.no_guest)
+		return 0;
+	return pane_draw_reason(a,
+				"no sample is ever in guest mode here: guests' time is in the "
+				"host's samples",
+				"");
 }
 
 static void draw(const struct pane_ctx *c, const struct area *a)
 {
 	int detail = c->view->detail && a->h > DETAIL_H + 4 ? DETAIL_H : 0;
 	int w = a->w >= BAR_FROM ? a->w - BAR_W - 2 : a->w, h = a->h - 1 - detail;
-	char why[512];
 	struct area part;
 
 	draw_domains(c, a);
-	if (h > 3 && reason_text(c, why, sizeof(why))) {
-		h--;
-		part = area_sub(a, 1 + h, 0, 1, a->w);
-		area_text(&part, 0, 1, ROLE_NOTICE, why);
-		if ((int)utf8_width(why) + 1 > a->w)
-			area_put(&part, 0, a->w - 1, ROLE_FRAME, '~');
-	}
+	part = area_sub(a, 1, 0, h, a->w);
+	if (h > 3)
+		h -= draw_reason(c, &part);
 	part = area_sub(a, 1, 0, h, w);
 	pane_draw_table(c, &part);
 	if (w < a->w) {

@@ -73,6 +73,32 @@ void pane_draw_note(const struct area *a, enum role role, const char *text)
 	page_free(&p);
 }
 
+int pane_draw_reason(const struct area *a, const char *why, const char *mend)
+{
+	struct page p = {.width = a->w + 1}; /* to the right it may touch the edge */
+	char text[1024], safe[1024];
+	struct area part;
+	int n, top;
+
+	snprintf(text, sizeof(text), "%s%s%s", why, mend[0] ? ": " : "", mend);
+	text_escape(safe, sizeof(safe), text);
+	if (mend[0] && (int)utf8_width(safe) + 1 > a->w) {
+		snprintf(text, sizeof(text), "%s:", why);
+		text_escape(safe, sizeof(safe), text);
+		page_add(&p, ROLE_NOTICE, NULL, ROLE_NOTICE, safe);
+		text_escape(safe, sizeof(safe), mend);
+	}
+	page_add(&p, ROLE_NOTICE, NULL, ROLE_NOTICE, safe);
+	n = (int)p.n < a->h / 2 ? (int)p.n : a->h / 2;
+	/* What mends it stands last. */
+	top = (int)p.n - n;
+	part = area_sub(a, a->h - n, 0, n, a->w);
+	area_clear(&part, ROLE_TEXT);
+	page_draw(&p, &part, &top);
+	page_free(&p);
+	return n;
+}
+
 bool pane_source_missing(const struct snapshot *s, const char *name, char *out, size_t size)
 {
 	for (size_t i = 0; i < s->nsources; i++) {

@@ -237,6 +237,40 @@ static void the_chosen_pane_stays(void **state)
 	assert_true(on_screen(f, "5 Steal: "));
 }
 
+/* vCPUs of equal pins are joined, and a pin that is shared is told to all who share it. */
+static void pins_in_the_row_in_full(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s = made_snapshot(&f->made);
+	struct snap_vcpu *v;
+	struct snap_finding *found;
+
+	assert_non_null(s);
+	v = (struct snap_vcpu *)(uintptr_t)s->vcpus;
+	v[1].pin = v[5].pin = "2"; /* of the first VM, and of web01 */
+	found = (struct snap_finding *)(uintptr_t)&s->findings[0];
+	found->rule = "pin-overlap";
+	found->vcpu = 1;
+	found->text = "vCPU 1 and web01 vCPU 1 are pinned to CPU 2 alone";
+	ui_snapshot(f->ui, s);
+	snapshot_unref(s);
+	type(f, "i");
+	assert_true(on_screen(f, "0,2: 0-7, 1: 2, 3: 3"));
+	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
+	type(f, "qji");
+	assert_true(on_screen(f, "name                web01"));
+	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
+	assert_true(on_screen(f, "web01 vCPU 1: 12% steal"));
+	type(f, "qji"); /* the third has no part in it */
+	assert_false(on_screen(f, "finding"));
+	type(f, "qk\rgi"); /* web01's vCPU 0 neither, its vCPU 1 has */
+	assert_true(on_screen(f, "vCPU                0;"));
+	assert_false(on_screen(f, "are pinned"));
+	type(f, "qji");
+	assert_true(on_screen(f, "vCPU                1;"));
+	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
+}
+
 static void vcpus_of_the_whole_host(void **state)
 {
 	struct fixture *f = *state;
@@ -761,6 +795,7 @@ int main(void)
 		FLOW(a_vm_that_ended_says_so),
 		FLOW(panes_of_a_vm_that_ended),
 		FLOW(the_chosen_pane_stays),
+		FLOW(pins_in_the_row_in_full),
 		FLOW(vcpus_of_the_whole_host),
 		FLOW(filter_while_typing),
 		FLOW(each_level_has_its_filter),
