@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make bench: every figure that kvmtop must hold, beside its peers measured in the same run.
 
-bench.py [PART…], parts: events model slowdown tree threads whole discovery symbols merge. Figures are CPU time of the process
+bench.py [PART…], parts: events model counts slowdown tree threads whole discovery symbols merge. Figures are CPU time of the process
 named, not wall time, wherever that is the question, and programs that are compared take turns: other
 load on the machine then hits both. A bound that is missed says MISSED; the exit status is 1 only when a
 part could not be measured.
@@ -55,6 +55,10 @@ def events():
 
 def model():
     return program("bench_model")
+
+
+def counts():
+    return program("bench_counts")
 
 
 # --- the guest's slow-down ----------------------------------------------------------------------
@@ -384,7 +388,7 @@ def merge():
             Row(f"merge: {million}, 8 vCPUs of two offsets", "s", two, limit=3)]
 
 
-PARTS = {p.__name__: p for p in (events, model, slowdown, tree, threads, whole, discovery, symbols, merge, lab)}
+PARTS = {p.__name__: p for p in (events, model, counts, slowdown, tree, threads, whole, discovery, symbols, merge, lab)}
 
 
 def too_long(*_):
