@@ -82,7 +82,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	if (argc > 1 && strcmp(argv[1], DEMO_GUEST_COMMAND) == 0)
 		return demo_guest_main(argc, argv);
-	if (options_parse(argc, argv, &o, err, sizeof(err)) < 0) {
+	if (options_parse(argc, argv, &o, err, sizeof(err)) < 0 ||
+	    options_check_files(&o, err, sizeof(err)) < 0) {
 		fprintf(stderr, "kvmtop: %s\n", err);
 		status = STATUS_USAGE;
 	} else {

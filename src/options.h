@@ -100,6 +100,8 @@ extern const size_t option_nrows;
  * why and how to mend it. Call options_free() in any case.
  */
 int options_parse(int argc, char **argv, struct options *o, char *err, size_t size);
+/* Are the files there that were named? After parsing, before the command is run; as above. */
+int options_check_files(const struct options *o, char *err, size_t size);
 void options_free(struct options *o);
 /* What the collectors are asked for. */
 struct collector_config options_collector(const struct options *o);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line (src/options.c): what is taken, and the words for each mistake. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -297,9 +298,42 @@ static void help_has_every_option_and_fits(void **state)
 	free(help);
 }
 
+static void files_that_are_not_there(void **state)
+{
+	static const struct {
+		const char *line, *say;
+	} cases[] = {
+		{"--guestkallsyms /nonexistent", "No such file"},
+		{"--guestvmlinux web01=/nonexistent", "--guestvmlinux '/nonexistent'"},
+		{"--guestkallsyms /", "not a regular file"},
+		{"--guestmount /proc/self/stat", "not a folder"},
+		{"--guestkallsyms /proc/self/stat --guestmount /proc", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char err[400] = "", line[100], *argv[8], *save = NULL;
+		struct options o;
+		int argc = 1;
+
+		argv[0] = (char *)"kvmtop";
+		snprintf(line, sizeof(line), "%s", cases[i].line);
+		for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
+			argv[argc++] = w;
+		argv[argc] = NULL;
+		assert_int_equal(options_parse(argc, argv, &o, err, sizeof(err)), 0);
+		assert_int_equal(options_check_files(&o, err, sizeof(err)),
+				 cases[i].say ? -EINVAL : 0);
+		if (cases[i].say)
+			assert_non_null(strstr(err, cases[i].say));
+		options_free(&o);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_that_are_not_there),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(values),
 		cmocka_unit_test(files_of_guests),
