@@ -36,13 +36,7 @@ void store_put_bytes(struct store_put *p, const void *data, size_t n)
 	p->n += n;
 }
 
-void store_put_u8(struct store_put *p, uint8_t v)
-{
-	if (make_room(p, 1))
-		p->data[p->n++] = v;
-}
-
-void store_put_u64(struct store_put *p, uint64_t v)
+void store_put_u64_slow(struct store_put *p, uint64_t v)
 {
 	if (!make_room(p, 10))
 		return;
@@ -51,11 +45,6 @@ void store_put_u64(struct store_put *p, uint64_t v)
 		v >>= 7;
 	}
 	p->data[p->n++] = (uint8_t)v;
-}
-
-void store_put_i64(struct store_put *p, int64_t v)
-{
-	store_put_u64(p, ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 void store_put_free(struct store_put *p)
@@ -88,7 +77,7 @@ uint8_t store_get_u8(struct store_get *g)
 	return p ? *p : 0;
 }
 
-uint64_t store_get_u64(struct store_get *g)
+uint64_t store_get_u64_slow(struct store_get *g)
 {
 	uint64_t v = 0;
 
@@ -101,11 +90,4 @@ uint64_t store_get_u64(struct store_get *g)
 	}
 	g->failed = true;
 	return 0;
-}
-
-int64_t store_get_i64(struct store_get *g)
-{
-	uint64_t v = store_get_u64(g);
-
-	return (int64_t)((v >> 1) ^ (v & 1 ? UINT64_MAX : 0));
 }

@@ -20,10 +20,30 @@ struct store_put {
 };
 
 void store_put_bytes(struct store_put *p, const void *data, size_t n);
-void store_put_u8(struct store_put *p, uint8_t v);
-void store_put_u64(struct store_put *p, uint64_t v);
-void store_put_i64(struct store_put *p, int64_t v);
+void store_put_u64_slow(struct store_put *p, uint64_t v);
 void store_put_free(struct store_put *p);
+
+/* Most numbers are one byte, and there are a million of them in an interval of a large host. */
+static inline void store_put_u64(struct store_put *p, uint64_t v)
+{
+	if (v < 0x80 && p->n < p->cap)
+		p->data[p->n++] = (uint8_t)v;
+	else
+		store_put_u64_slow(p, v);
+}
+
+static inline void store_put_i64(struct store_put *p, int64_t v)
+{
+	store_put_u64(p, ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+static inline void store_put_u8(struct store_put *p, uint8_t v)
+{
+	if (p->n < p->cap)
+		p->data[p->n++] = v;
+	else
+		store_put_bytes(p, &v, 1);
+}
 
 /* Owns nothing. After a fault every further get gives 0. */
 struct store_get {
@@ -33,8 +53,21 @@ struct store_get {
 
 const uint8_t *store_get_bytes(struct store_get *g, size_t n); /* NULL: there are fewer */
 uint8_t store_get_u8(struct store_get *g);
-uint64_t store_get_u64(struct store_get *g);
-int64_t store_get_i64(struct store_get *g);
+uint64_t store_get_u64_slow(struct store_get *g);
 size_t store_get_left(const struct store_get *g);
+
+static inline uint64_t store_get_u64(struct store_get *g)
+{
+	if (g->at < g->end && !(*g->at & 0x80) && !g->failed)
+		return *g->at++;
+	return store_get_u64_slow(g);
+}
+
+static inline int64_t store_get_i64(struct store_get *g)
+{
+	uint64_t v = store_get_u64(g);
+
+	return (int64_t)((v >> 1) ^ (v & 1 ? UINT64_MAX : 0));
+}
 
 #endif
