@@ -249,7 +249,7 @@ static int resolve_cpu(struct merge *m, struct merge_input *g, unsigned cpu, boo
 /* KVM gives all vCPUs of a VM one offset unless their guest or VMM writes others. */
 static int borrow(struct merge *m, struct merge_cpu *c, const struct merge_cpu *from)
 {
-	c->span = calloc(from->nspans, sizeof(*c->span));
+	c->span = calloc(from->nspans + 1, sizeof(*c->span));
 	if (!c->span)
 		return -ENOMEM;
 	memcpy(c->span, from->span, from->nspans * sizeof(*c->span));

@@ -275,12 +275,13 @@ static int fill(struct tracetext *t, size_t *at)
 		t->pos = 0;
 	}
 	if (t->end == t->cap) {
-		char *more = realloc(t->buf, 2 * t->cap);
+		size_t cap = t->cap < BUFFER ? BUFFER : 2 * t->cap;
+		char *more = realloc(t->buf, cap);
 
 		if (!more)
 			return -ENOMEM;
 		t->buf = more;
-		t->cap *= 2;
+		t->cap = cap;
 	}
 	n = read_some(t);
 	return n < 0 ? (int)n : 0;

@@ -372,8 +372,8 @@ def make_traces(host, guest):
 
 def merge():
     """By hand one would do it with awk and sort -m; trace-cmd report has no text to read."""
-    by_hand = ("sort -m -s -n -k 1,1 <(awk '{print $5 + 0, $0}' \"$0\") "
-               "<(awk -v o=%d '{print $4 + o, $0}' \"$1\")" % TRACE_OFFSET)
+    by_hand = ("awk '{print $5 + 0, $0}' \"$0\" > \"$0.t\"; awk -v o=%d '{print $4 + o, $0}' \"$1\" > \"$1.t\"; "
+               "sort -m -s -n -k 1,1 \"$0.t\" \"$1.t\"" % TRACE_OFFSET)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         host, guest = (os.path.join(folder, n) for n in ("host", "guest"))
         make_traces(host, guest)
