@@ -20,126 +20,10 @@
 #include "surface.h"
 #include "text.h"
 #include "ui.h"
-/* The helper is part of each test program that needs it. */
+#include "ui_fixture.h"
+/* The helpers are part of each test program that needs them. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
-
-struct fixture {
-	struct ui *ui;
-	struct surface *s;
-	unsigned step;
-	struct made made;
-};
-
-static void next_snapshot(struct fixture *f)
-{
-	struct snapshot *s;
-
-	f->made.step = f->step++;
-	s = made_snapshot(&f->made);
-	assert_non_null(s);
-	ui_snapshot(f->ui, s);
-	snapshot_unref(s);
-	ui_draw(f->ui, f->s);
-}
-
-static int setup(void **state)
-{
-	const struct ui_config cfg = {.delay_s = 1, .utc = true, .can_demo = true};
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	f->ui = ui_new(&cfg);
-	f->s = surface_new(24, 80);
-	f->made.nvms = 8;
-	assert_non_null(f->ui);
-	assert_non_null(f->s);
-	next_snapshot(f);
-	*state = f;
-	return 0;
-}
-
-static int setup_replay(void **state)
-{
-	const struct ui_config cfg = {.delay_s = 1, .utc = true, .can_demo = true, .replay = true};
-	struct fixture *f;
-
-	if (setup(state))
-		return -1;
-	f = *state;
-	ui_free(f->ui);
-	f->ui = ui_new(&cfg);
-	assert_non_null(f->ui);
-	next_snapshot(f);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	ui_free(f->ui);
-	surface_free(f->s);
-	free(f);
-	return 0;
-}
-
-static struct ui_request press(struct fixture *f, uint32_t key)
-{
-	struct ui_request r = ui_key(f->ui, key);
-
-	ui_draw(f->ui, f->s);
-	return r;
-}
-
-static void type(struct fixture *f, const char *keys)
-{
-	for (; *keys; keys++)
-		press(f, (unsigned char)*keys);
-}
-
-/* One line of the screen. Freed by the next call. */
-static const char *line(const struct fixture *f, int y)
-{
-	static char text[1024];
-	char *all = NULL, *at, *end;
-	size_t n;
-	FILE *m = open_memstream(&all, &n);
-
-	assert_non_null(m);
-	surface_dump(f->s, m);
-	fclose(m);
-	at = all;
-	while (y--)
-		at = strchr(at, '\n') + 1;
-	end = strchr(at, '\n');
-	snprintf(text, sizeof(text), "%.*s", (int)(end - at), at);
-	free(all);
-	return text;
-}
-
-static bool on_screen(const struct fixture *f, const char *text)
-{
-	for (int y = 0; y < f->s->rows; y++)
-		if (strstr(line(f, y), text))
-			return true;
-	return false;
-}
-
-/* The line of the selection bar. */
-static const char *selected(const struct fixture *f)
-{
-	for (int y = 0; y < f->s->rows; y++)
-		if (f->s->cell[y * f->s->cols + 1].attr & CELL_SELECTED)
-			return line(f, y);
-	return "";
-}
-
-/* In a window of another size. */
-static void resize(struct fixture *f, int rows, int cols)
-{
-	assert_int_equal(surface_resize(f->s, rows, cols), 0);
-	ui_draw(f->ui, f->s);
-}
+#include "ui_fixture.c" /* NOLINT(bugprone-suspicious-include) */
 
 static void selection_follows_its_vm(void **state)
 {
@@ -191,29 +75,6 @@ static void a_vm_that_ended_says_so(void **state)
 	assert_true(on_screen(f, "instance-0"));
 }
 
-/* Without its VM a pane has nothing: the host's figures are not to be taken for the VM's. */
-static void panes_of_a_vm_that_ended(void **state)
-{
-	struct fixture *f = *state;
-
-	resize(f, 40, 100);
-	type(f, "j\r");
-	f->made.nvms = 1;
-	next_snapshot(f);
-	for (const char *k = "1234569"; *k; k++) {
-		type(f, (const char[]){*k, '\0'});
-		assert_false(on_screen(f, "vmx_vcpu_run"));
-		assert_false(on_screen(f, "MSR_WRITE"));
-		if (*k != '6') /* the host's CPUs are there whoever ends */
-			assert_true(on_screen(f, "no figures: this VM has ended"));
-	}
-	press(f, UK_ESC);
-	press(f, UK_ESC);
-	type(f, "fnosuchvm\r4");
-	assert_true(on_screen(f, "no VM is selected"));
-	assert_false(on_screen(f, "vmx_vcpu_run"));
-}
-
 /* The pane that was chosen stays on the way down and up. */
 static void the_chosen_pane_stays(void **state)
 {
@@ -235,40 +96,6 @@ static void the_chosen_pane_stays(void **state)
 		press(f, UK_ESC);
 	assert_non_null(strstr(line(f, 0), "node17"));
 	assert_true(on_screen(f, "5 Steal: "));
-}
-
-/* vCPUs of equal pins are joined, and a pin that is shared is told to all who share it. */
-static void pins_in_the_row_in_full(void **state)
-{
-	struct fixture *f = *state;
-	struct snapshot *s = made_snapshot(&f->made);
-	struct snap_vcpu *v;
-	struct snap_finding *found;
-
-	assert_non_null(s);
-	v = (struct snap_vcpu *)(uintptr_t)s->vcpus;
-	v[1].pin = v[5].pin = "2"; /* of the first VM, and of web01 */
-	found = (struct snap_finding *)(uintptr_t)&s->findings[0];
-	found->rule = "pin-overlap";
-	found->vcpu = 1;
-	found->text = "vCPU 1 and web01 vCPU 1 are pinned to CPU 2 alone";
-	ui_snapshot(f->ui, s);
-	snapshot_unref(s);
-	type(f, "i");
-	assert_true(on_screen(f, "0,2: 0-7, 1: 2, 3: 3"));
-	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
-	type(f, "qji");
-	assert_true(on_screen(f, "name                web01"));
-	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
-	assert_true(on_screen(f, "web01 vCPU 1: 12% steal"));
-	type(f, "qji"); /* the third has no part in it */
-	assert_false(on_screen(f, "finding"));
-	type(f, "qk\rgi"); /* web01's vCPU 0 neither, its vCPU 1 has */
-	assert_true(on_screen(f, "vCPU                0;"));
-	assert_false(on_screen(f, "are pinned"));
-	type(f, "qji");
-	assert_true(on_screen(f, "vCPU                1;"));
-	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
 }
 
 static void vcpus_of_the_whole_host(void **state)
@@ -793,9 +620,7 @@ int main(void)
 		FLOW(selection_follows_its_vm),
 		FLOW(enter_goes_down_and_esc_up),
 		FLOW(a_vm_that_ended_says_so),
-		FLOW(panes_of_a_vm_that_ended),
 		FLOW(the_chosen_pane_stays),
-		FLOW(pins_in_the_row_in_full),
 		FLOW(vcpus_of_the_whole_host),
 		FLOW(filter_while_typing),
 		FLOW(each_level_has_its_filter),

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the screen says where there is nothing to show, and about a row: words, not figures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "keymap.h"
+#include "ui_fixture.h"
+/* The helpers are part of each test program that needs them. */
+#include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
+#include "ui_fixture.c" /* NOLINT(bugprone-suspicious-include) */
+
+/* Without its VM a pane has nothing: the host's figures are not to be taken for the VM's. */
+static void panes_of_a_vm_that_ended(void **state)
+{
+	struct fixture *f = *state;
+
+	resize(f, 40, 100);
+	type(f, "j\r");
+	f->made.nvms = 1;
+	next_snapshot(f);
+	for (const char *k = "1234569"; *k; k++) {
+		type(f, (const char[]){*k, '\0'});
+		assert_false(on_screen(f, "vmx_vcpu_run"));
+		assert_false(on_screen(f, "MSR_WRITE"));
+		if (*k != '6') /* the host's CPUs are there whoever ends */
+			assert_true(on_screen(f, "no figures: this VM has ended"));
+	}
+	press(f, UK_ESC);
+	press(f, UK_ESC);
+	type(f, "fnosuchvm\r4");
+	assert_true(on_screen(f, "no VM is selected"));
+	assert_false(on_screen(f, "vmx_vcpu_run"));
+}
+
+/* vCPUs of equal pins are joined, and a pin that is shared is told to all who share it. */
+static void pins_in_the_row_in_full(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s = made_snapshot(&f->made);
+	struct snap_vcpu *v;
+	struct snap_finding *found;
+
+	assert_non_null(s);
+	v = (struct snap_vcpu *)(uintptr_t)s->vcpus;
+	v[1].pin = v[5].pin = "2"; /* of the first VM, and of web01 */
+	found = (struct snap_finding *)(uintptr_t)&s->findings[0];
+	found->rule = "pin-overlap";
+	found->vcpu = 1;
+	found->text = "vCPU 1 and web01 vCPU 1 are pinned to CPU 2 alone";
+	put_snapshot(f, s);
+	type(f, "i");
+	assert_true(on_screen(f, "0,2: 0-7, 1: 2, 3: 3"));
+	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
+	type(f, "qji");
+	assert_true(on_screen(f, "name                web01"));
+	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
+	assert_true(on_screen(f, "web01 vCPU 1: 12% steal"));
+	type(f, "qji"); /* the third has no part in it */
+	assert_false(on_screen(f, "finding"));
+	type(f, "qk\rgi"); /* web01's vCPU 0 neither, its vCPU 1 has */
+	assert_true(on_screen(f, "vCPU                0;"));
+	assert_false(on_screen(f, "are pinned"));
+	type(f, "qji");
+	assert_true(on_screen(f, "vCPU                1;"));
+	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
+}
+
+int main(void)
+{
+#define SAYS(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		SAYS(panes_of_a_vm_that_ended),
+		SAYS(pins_in_the_row_in_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
