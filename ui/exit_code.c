@@ -54,18 +54,30 @@ static int draw_rows(const struct pane_ctx *c, const struct area *a, const struc
 	return y;
 }
 
+/* Why this row has no guest code: the address comes with kvm_exit alone. */
+static const char *no_code(const struct pane_ctx *c, const struct snap_exit *e)
+{
+	if (e->kind == KIND_VMEXIT)
+		return e->other ? "which guest code: only for one reason, not for the rest together"
+				: NULL;
+	if (!c->snap->host.entry_exit)
+		return "which guest code: only for vmexit rows, and this KVM fires no kvm_exit";
+	return c->view->pane == '2' ? "which guest code: only for vmexit rows (e)"
+				    : "which guest code: only for vmexit rows, in pane 2";
+}
+
 void exit_code_draw(const struct pane_ctx *c, const struct area *a, const struct snap_exit *e)
 {
 	struct area below = area_sub(a, 1, 0, a->h - 1, a->w);
+	const char *why = no_code(c, e);
 	char name[128];
 
 	text_escape(name, sizeof(name), e->name);
 	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
 	area_textf(a, 0, 1, ROLE_STRONG, " %s: the guest code that makes it%s ", name,
 		   c->vcpu ? " (on all vCPUs)" : "");
-	if (e->other || e->kind != KIND_VMEXIT)
-		area_text(&below, 0, 1, ROLE_DIM,
-			  "only exits by the kernel's own reason have the guest's address");
+	if (why)
+		area_text(&below, 0, 1, ROLE_DIM, why);
 	else if (!c->vm)
 		area_text(&below, 0, 1, ROLE_DIM, "select a VM: code is counted for one at a time");
 	else if (!draw_rows(c, &below, e))

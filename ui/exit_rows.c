@@ -10,7 +10,7 @@
 #include "widget_heatmap.h"
 
 #define DETAIL_FROM 9 /* lines that a pane needs before the detail is shown */
-#define HEAT_MAX 12 /* lines of the histogram at most */
+#define HEAT_MAX 13 /* lines below the table at most: shares, title, histogram */
 
 const char *exit_kind_name(enum kvm_kind kind)
 {
@@ -135,14 +135,35 @@ static void draw_rate(const struct pane_ctx *c, const struct area *a, uint64_t i
 	graph_draw(&part, &g);
 }
 
+/* What the graph below draws; for times the histogram, and why there is none. */
+static void draw_graph_title(const struct area *a, const struct snap_exit *e)
+{
+	char name[128], cut[64];
+	int x;
+
+	text_escape(name, sizeof(name), e->name);
+	text_cut_middle(cut, sizeof(cut), name, 30);
+	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
+	x = area_textf(a, 0, 1, ROLE_STRONG, " %s: ", cut);
+	if (e->has_time)
+		area_text(a, 0, x, ROLE_TEXT, "how long they took, over time ");
+	else if (a->w - x >= 62)
+		area_text(a, 0, x, ROLE_TEXT,
+			  "rate over time (no histogram: this KVM does not time it) ");
+	else
+		area_text(a, 0, x, ROLE_TEXT, "rate over time (not timed here) ");
+}
+
 static void draw_detail(const struct pane_ctx *c, const struct area *a, const struct table_row *row)
 {
 	const struct snap_exit *e = row->row;
+	struct area graph = area_sub(a, 1, 0, a->h - 1, a->w);
 
+	draw_graph_title(a, e);
 	if (!e->has_time)
-		draw_rate(c, a, row->id, e->kind);
-	else if (!draw_heat(c, a, row->id))
-		area_text(a, 0, 1, ROLE_DIM, "no times of it yet");
+		draw_rate(c, &graph, row->id, e->kind);
+	else if (!draw_heat(c, &graph, row->id))
+		area_text(&graph, 0, 1, ROLE_DIM, "no times of it yet");
 }
 
 /* Whose part of a row it is: a vCPU's, or on the host a VM's. */
@@ -220,8 +241,11 @@ static int draw_share(const struct area *a, int x, const struct share *share, do
 	return area_textf(a, 0, x, ROLE_TEXT, "%s %.0f%%", name, pct);
 }
 
-/* "by vCPU: 3 72%  0 20%  1 8%"; of all VMs "by VM (rest 8%): web01 72%  db 20%" */
-static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t id)
+/*
+ * "by vCPU: 3 72%  0 20%  1 8%"; of all VMs "by VM (rest 8%): web01 72%  db 20%".
+ * Returns the lines it took: none for a vCPU, whose exits are all its own.
+ */
+static int draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t id)
 {
 	char of_rest[24] = "";
 	struct shares s;
@@ -229,10 +253,10 @@ static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t
 	int x;
 
 	if (c->vcpu)
-		return;
+		return 0;
 	collect_shares(c, id, &s);
 	if (!s.n)
-		return;
+		return 0;
 	rest = 100.0 * (double)(s.whole - s.found) / (double)s.whole;
 	if (rest >= 0.5)
 		snprintf(of_rest, sizeof(of_rest), " (rest %.0f%%)", rest);
@@ -240,6 +264,7 @@ static void draw_shares(const struct pane_ctx *c, const struct area *a, uint64_t
 	for (size_t i = 0; i < s.n && x < a->w; i++)
 		x = draw_share(a, x + 2, &s.share[i],
 			       100.0 * (double)s.share[i].count / (double)s.whole);
+	return 1;
 }
 
 /* An exit that is still open is in no table yet: it is said above it. */
@@ -281,8 +306,8 @@ void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
 	if (!heat)
 		return;
 	part = area_sub(a, top + h - heat, 0, 1, a->w);
-	draw_shares(c, &part, row->id);
-	part = area_sub(a, top + h - heat + 1, 0, heat - 1, a->w);
+	heat -= draw_shares(c, &part, row->id);
+	part = area_sub(a, top + h - heat, 0, heat, a->w);
 	if (c->view->detail == row->id)
 		exit_code_draw(c, &part, row->row);
 	else

@@ -42,6 +42,7 @@ static void keys_page(struct page *p)
 	page_addf(p, "31.0!", "over its threshold");
 	page_addf(p, "31.0q", "steal of which at least half is the VM's own CPU quota");
 	page_addf(p, "~12", "a part is missing, or it is guessed");
+	page_addf(p, "~4 VM", "not all are sure to be VMs: guessed from threads, i tells which");
 	page_addf(p, "-", "not known yet: no interval to compare with");
 	page_addf(p, "n/a", "cannot be had on this host; kvmtop doctor says why");
 	page_addf(p, "", "Disk and network of guests are not shown: virt-top does that.");
@@ -56,18 +57,11 @@ static void threshold_text(const struct field *f, double v, char *out, size_t si
 		snprintf(out, size, "%g%s", v, f->unit == UNIT_PCT ? "%" : "");
 }
 
-static void columns_page(struct ui *ui, struct page *p)
+static void explain_columns(struct page *p, const struct table_def *def)
 {
-	char warn[24], alarm[24];
-	const struct field_list *l;
-	struct table_ctx c;
-	char name[48];
+	const struct field_list *l = field_list(def->table);
+	char name[48], warn[24], alarm[24];
 
-	p->indent = 14;
-	if (!ui_focus_table(ui, &c))
-		return;
-	l = field_list(c.def->table);
-	page_addf(p, NULL, "Columns of %s; C chooses which are shown.", c.def->title);
 	for (size_t i = 0; i < l->n; i++) {
 		const struct field *f = &l->field[i];
 
@@ -83,6 +77,36 @@ static void columns_page(struct ui *ui, struct page *p)
 			page_addf(p, name, "%s", f->help);
 		}
 	}
+}
+
+/* The pane that is open was asked about as much as what has the focus: both, that one first. */
+static void columns_page(struct ui *ui, struct page *p)
+{
+	const struct pane *pane = pane_by_key(ui->view.pane);
+	bool focus = ui_pane_has_focus(ui);
+	struct table_ctx c;
+	struct layout l;
+
+	p->indent = 14;
+	if (!ui_focus_table(ui, &c))
+		return;
+	ui_layout(ui, &l);
+	if (focus || !l.pane.h || !pane || !pane->table || pane->table->table == c.def->table) {
+		page_addf(p, NULL,
+			  "Columns of %s %s, which has the focus (Tab changes it). C chooses which "
+			  "are shown.",
+			  focus ? "the pane" : "the list", c.def->title);
+		explain_columns(p, c.def);
+		return;
+	}
+	page_addf(p, NULL,
+		  "Columns of the list %s, which has the focus; below, those of the pane %s. Tab "
+		  "changes the focus, C chooses which are shown.",
+		  c.def->title, pane->title);
+	explain_columns(p, c.def);
+	page_addf(p, NULL, "%s", "");
+	page_addf(p, NULL, "Columns of the pane %s", pane->title);
+	explain_columns(p, pane->table);
 }
 
 static void row_page(struct ui *ui, struct page *p)

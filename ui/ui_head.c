@@ -96,6 +96,14 @@ static void draw_right(struct ui *ui, const struct area *a, int left)
 	area_right(a, 0, x, is_past(ui) ? ROLE_PAUSED : ROLE_TEXT, when);
 }
 
+static bool any_guessed(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nvms; i++)
+		if (s->vms[i].quality & SNAP_QUALITY_GUESSED)
+			return true;
+	return false;
+}
+
 static int draw_host_name(const struct ui *ui, const struct area *a, int x)
 {
 	const struct snap_host *h = &ui->shown->host;
@@ -109,7 +117,8 @@ static int draw_host_name(const struct ui *ui, const struct area *a, int x)
 				  h->discovering);
 	if (a->w >= 60)
 		x = area_textf(a, 0, x, ROLE_TEXT, "  %u CPU", h->ncpu);
-	x = area_textf(a, 0, x, ROLE_TEXT, "  %u VM  %u vCPU", h->nvm, h->nvcpu);
+	x = area_textf(a, 0, x, ROLE_TEXT, "  %s%u VM  %u vCPU", any_guessed(ui->shown) ? "~" : "",
+		       h->nvm, h->nvcpu);
 	if (value_has(h->overcommit) && a->w >= 66)
 		x = area_textf(a, 0, x, ROLE_DIM, " %.1f:1", h->overcommit.v);
 	return x;
@@ -125,7 +134,8 @@ static int draw_vm_name(struct ui *ui, const struct area *a, int x)
 		return area_text(a, 0, x, ROLE_WARN, "(ended)");
 	text_escape(name, sizeof(name), vm->name);
 	text_cut_middle(cut, sizeof(cut), name, a->w < 70 ? 14 : 28);
-	x = area_text(a, 0, x, ROLE_STRONG, cut);
+	x = area_textf(a, 0, x, ROLE_STRONG, "%s%s", vm->quality & SNAP_QUALITY_GUESSED ? "~" : "",
+		       cut);
 	if (ui->view.level == LEVEL_VCPU) {
 		if (!c)
 			return area_text(a, 0, x, ROLE_WARN, "  vCPU (ended)");

@@ -70,12 +70,91 @@ static void pins_in_the_row_in_full(void **state)
 	assert_true(on_screen(f, "are pinned to CPU 2 alone"));
 }
 
+/* Enter on an exit that no guest code is known of says which have it, in the user's words. */
+static void where_guest_code_is_known(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+
+	resize(f, 40, 100);
+	type(f, "j2e\t\r");
+	assert_true(on_screen(f, "2 Exits: userexit"));
+	assert_true(on_screen(f, "which guest code: only for vmexit rows (e)"));
+	f->made.step++;
+	s = made_snapshot(&f->made);
+	assert_non_null(s);
+	s->host.entry_exit = false;
+	put_snapshot(f, s);
+	assert_true(on_screen(f, "only for vmexit rows, and this KVM fires no kvm_exit"));
+}
+
+/* The graph below the exits says what it draws, and why it is no histogram. */
+static void graphs_have_titles(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+
+	type(f, "j2");
+	assert_true(on_screen(f, " MSR_WRITE: how long they took, over time "));
+	f->made.step++;
+	s = made_snapshot(&f->made);
+	assert_non_null(s);
+	for (size_t i = 0; i < s->nexits; i++)
+		((struct snap_exit *)(uintptr_t)s->exits)[i].has_time = false;
+	put_snapshot(f, s);
+	assert_true(on_screen(f, " MSR_WRITE: rate over time (no histogram: this KVM does not "));
+	resize(f, 24, 60);
+	assert_true(on_screen(f, " MSR_WRITE: rate over time (not timed here) "));
+}
+
+/* List and pane are both on screen: the help explains both, what has the focus first. */
+static void columns_of_both(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "?\t");
+	assert_true(on_screen(f, "Columns of the list VMs, which has the focus"));
+	type(f, "q");
+	resize(f, 60, 100);
+	type(f, "j2?");
+	assert_true(on_screen(f, "below, those of the pane Exits"));
+	press(f, UK_END);
+	assert_true(on_screen(f, "p99.9"));
+	assert_true(on_screen(f, "TIME%"));
+	type(f, "q\t?");
+	press(f, UK_HOME);
+	assert_true(on_screen(f, "Columns of the pane Exits, which has the focus"));
+	assert_false(on_screen(f, "MAX@v"));
+}
+
+/* A VM that was only guessed is marked where VMs are counted and where it is opened. */
+static void guessed_vms_are_marked(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s = made_snapshot(&f->made);
+
+	assert_non_null(strstr(line(f, 0), "  8 VM"));
+	assert_non_null(s);
+	((struct snap_vm *)(uintptr_t)s->vms)[1].quality = SNAP_QUALITY_GUESSED;
+	put_snapshot(f, s);
+	assert_non_null(strstr(line(f, 0), " ~8 VM"));
+	type(f, "\r");
+	assert_non_null(strstr(line(f, 0), " instance-0000a1"));
+	press(f, UK_ESC);
+	type(f, "j\r");
+	assert_non_null(strstr(line(f, 0), " ~web01"));
+	type(f, "?");
+	press(f, UK_END);
+	assert_true(on_screen(f, "~4 VM"));
+}
+
 int main(void)
 {
 #define SAYS(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		SAYS(panes_of_a_vm_that_ended),
-		SAYS(pins_in_the_row_in_full),
+		SAYS(panes_of_a_vm_that_ended),	 SAYS(pins_in_the_row_in_full),
+		SAYS(where_guest_code_is_known), SAYS(graphs_have_titles),
+		SAYS(columns_of_both),		 SAYS(guessed_vms_are_marked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
