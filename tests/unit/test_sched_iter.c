@@ -156,8 +156,9 @@ static void a_stopped_process_reads_as_in_proc(void **state)
 /* Which of two that share a CPU has it: exactly one, at any moment. */
 static void of_two_on_one_cpu_one_is_on_it(void **state)
 {
-	unsigned both = 0, none = 0, one = 0;
+	unsigned both = 0, one = 0, seen = 0;
 	struct sched_iter *it;
+	bool running = true;
 	pid_t a, b;
 
 	(void)state;
@@ -169,29 +170,27 @@ static void of_two_on_one_cpu_one_is_on_it(void **state)
 	nap(20);
 	sched_iter_want(it, a, NULL);
 	sched_iter_want(it, b, NULL);
-	for (int i = 0; i < 60; i++) {
+	/* On a machine at work others have that CPU most of the time. */
+	for (int i = 0; i < 5000 && one < 20; i++) {
 		struct seen s = {0};
 		const struct task_record *ra, *rb;
 
-		assert_int_equal(sched_iter_read(it, see, &s), 0);
+		sched_iter_read(it, see, &s);
 		ra = record_of(&s, a);
 		rb = record_of(&s, b);
-		assert_non_null(ra);
-		assert_non_null(rb);
-		assert_int_equal(sched_iter_letter(ra->state), 'R');
-		assert_int_equal(sched_iter_letter(rb->state), 'R');
-		both += ra->on_cpu && rb->on_cpu;
-		none += !ra->on_cpu && !rb->on_cpu; /* this process may have that CPU itself */
-		one += ra->on_cpu != rb->on_cpu;
+		seen += ra && rb;
+		running &= ra && rb && sched_iter_letter(ra->state) == 'R' &&
+			   sched_iter_letter(rb->state) == 'R';
+		both += ra && rb && ra->on_cpu && rb->on_cpu;
+		one += ra && rb && ra->on_cpu != rb->on_cpu;
 		nap(3);
 	}
-	/* They are looked at one after the other: a switch may lie between. */
-	assert_true(both <= 6);
-	assert_true(one > 0);
-	print_message("one %u, both %u, none %u\n", one, both, none);
 	end(a);
 	end(b);
 	sched_iter_free(it);
+	assert_true(seen >= 20 && running);
+	assert_int_equal(one, 20);
+	assert_in_range(both, 0, 4); /* looked at one after the other: a switch may lie between */
 }
 
 static void who_ended_is_not_there_and_a_token_can_change(void **state)
