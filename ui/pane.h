@@ -69,8 +69,8 @@ void pane_draw_table(const struct pane_ctx *c, const struct area *a);
 /* The selected row of the pane's table, NULL: none. */
 const void *pane_selected(const struct pane_ctx *c);
 /*
- * Why a pane of one VM has nothing to show where c->vm is NULL: the opened VM has ended, or no
- * row of a VM is selected (the caller says what it shows of the host, if c->host).
+ * Why a pane of one VM has nothing to show where c->vm is NULL: the opened VM or vCPU has ended, or
+ * no row of a VM is selected (the caller says what it shows of the host, if c->host).
  */
 const char *pane_no_vm(const struct pane_ctx *c);
 /* One line of text in the middle of an area that is empty for a reason. */

@@ -38,7 +38,7 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 	if (c->rows->n)
 		return pane_source_missing(c->snap, "tsc", out, size);
 	snprintf(out, size, "%s",
-		 c->host && !c->vm ? "select one VM to see its TSCs" : "no VM is selected");
+		 c->host && !c->vm ? "select one VM to see its TSCs" : pane_no_vm(c));
 	return true;
 }
 

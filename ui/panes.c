@@ -54,7 +54,10 @@ const void *pane_selected(const struct pane_ctx *c)
 
 const char *pane_no_vm(const struct pane_ctx *c)
 {
-	return c->view->level == LEVEL_HOST ? "no VM is selected" : "no figures: this VM has ended";
+	if (c->view->level == LEVEL_HOST)
+		return "no VM is selected";
+	return snap_vm_by_id(c->snap, c->view->vm) ? "no figures: this vCPU has ended"
+						   : "no figures: this VM has ended";
 }
 
 void pane_draw_note(const struct area *a, enum role role, const char *text)

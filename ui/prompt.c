@@ -166,5 +166,8 @@ void prompt_draw(const struct prompt *p, const struct area *a)
 	in = area_sub(a, 0, x, 1, a->w - x);
 	area_fill(&in, 0, 0, in.w, ROLE_INPUT, ' ');
 	area_text(&in, 0, -skip, ROLE_INPUT, p->text);
+	/* As elsewhere: what is marked goes when something is typed. */
+	if (p->proposed)
+		area_attr(&in, 0, 0, at - skip, CELL_SELECTED);
 	area_cursor(&in, 0, at - skip);
 }

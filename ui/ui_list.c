@@ -318,6 +318,9 @@ bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
 		.focused = ui_pane_has_focus(ui),
 	};
 	ui_selected(ui, &out->vm, &out->vcpu);
+	/* Without the opened vCPU its VM's figures would be taken for its own. */
+	if (ui->view.level == LEVEL_VCPU && !out->vcpu)
+		out->vm = NULL;
 	out->host = ui_all_selected(ui);
 	out->other = ui_other_selected(ui);
 	ui->pane_rows.n = 0;

@@ -23,7 +23,7 @@ static void panes_of_a_vm_that_ended(void **state)
 	type(f, "j\r");
 	f->made.nvms = 1;
 	next_snapshot(f);
-	for (const char *k = "1234569"; *k; k++) {
+	for (const char *k = "12345679"; *k; k++) {
 		type(f, (const char[]){*k, '\0'});
 		assert_false(on_screen(f, "vmx_vcpu_run"));
 		assert_false(on_screen(f, "MSR_WRITE"));
@@ -35,6 +35,30 @@ static void panes_of_a_vm_that_ended(void **state)
 	type(f, "fnosuchvm\r4");
 	assert_true(on_screen(f, "no VM is selected"));
 	assert_false(on_screen(f, "vmx_vcpu_run"));
+}
+
+/* Nor are the VM's those of a vCPU of it that was unplugged. */
+static void panes_of_a_vcpu_that_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+	uint32_t first;
+
+	resize(f, 40, 100);
+	type(f, "j\r4\r");
+	assert_true(on_screen(f, "web01 vCPU 3"));
+	assert_true(on_screen(f, "SYMBOL"));
+	f->made.step = f->step++;
+	s = made_snapshot(&f->made);
+	assert_non_null(s);
+	first = s->vms[1].vcpu_first;
+	((struct snap_vcpu *)(uintptr_t)s->vcpus)[first + 3].id = 9999;
+	put_snapshot(f, s);
+	for (const char *k = "12345679"; *k; k++) {
+		type(f, (const char[]){*k, '\0'});
+		if (*k != '6')
+			assert_true(on_screen(f, "no figures: this vCPU has ended"));
+	}
 }
 
 /* vCPUs of equal pins are joined, and a pin that is shared is told to all who share it. */
@@ -152,9 +176,10 @@ int main(void)
 {
 #define SAYS(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		SAYS(panes_of_a_vm_that_ended),	 SAYS(pins_in_the_row_in_full),
-		SAYS(where_guest_code_is_known), SAYS(graphs_have_titles),
-		SAYS(columns_of_both),		 SAYS(guessed_vms_are_marked),
+		SAYS(panes_of_a_vm_that_ended), SAYS(panes_of_a_vcpu_that_ended),
+		SAYS(pins_in_the_row_in_full),	SAYS(where_guest_code_is_known),
+		SAYS(graphs_have_titles),	SAYS(columns_of_both),
+		SAYS(guessed_vms_are_marked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
