@@ -24,7 +24,7 @@ native.ok("cpu-clock" in t.text() or "cycles" in t.text(), "the title says which
 native.ok(t.until(lambda s: "host-user" in s and "guest-" in s, 20) is not None, "guest and host stand side by side", t.text())
 t.keys("Tab")
 t.keys("H")
-native.ok(t.until(lambda s: "host-kernel" not in s and "host-user" not in s and "(" in s.split("host kernel")[1][:9]) is not None,
+native.ok(t.until(lambda s: "host-kernel" not in s and "host-user" not in s and "(" in s.split("host kernel")[-1][:9]) is not None,
           "H takes the host's away", t.text())
 t.keys("H")
 native.ok(t.until(lambda s: "host-kernel" in s) is not None, "and brings it back", t.text())
