@@ -164,15 +164,19 @@ static bool concerns(const struct snapshot *s, const struct snap_finding *f,
 	return false;
 }
 
-/* What findings say about it is the first thing to know. */
+/*
+ * What findings say about it is the first thing to know. beside: of the VM, and not those of
+ * this vCPU again.
+ */
 static void add_findings(struct page *p, const struct snapshot *s, const struct snap_vm *vm,
-			 const struct snap_vcpu *vcpu)
+			 const struct snap_vcpu *vcpu, bool beside)
 {
 	for (size_t i = 0; i < s->nfindings; i++) {
 		const struct snap_finding *f = &s->findings[i];
 		char safe[INFO_TEXT];
 
-		if (!concerns(s, f, vm, vcpu))
+		if (!concerns(s, f, vm, beside ? NULL : vcpu) ||
+		    (beside && concerns(s, f, vm, vcpu)))
 			continue;
 		text_escape(safe, sizeof(safe), f->text);
 		page_add(p, ROLE_WARN, "finding", ROLE_TEXT, safe);
@@ -189,10 +193,11 @@ void info_page(struct ui *ui, struct page *p)
 	ui_list_rows(ui);
 	ui_selected(ui, &vm, &vcpu);
 	if (vm)
-		add_findings(p, ui->shown, vm, vcpu);
+		add_findings(p, ui->shown, vm, vcpu, false);
 	if (vm && vcpu) {
 		vcpu_info(p, vm, vcpu);
 		page_heading(p, "Its VM");
+		add_findings(p, ui->shown, vm, vcpu, true);
 	}
 	if (vm)
 		vm_info(p, ui->shown, vm);
