@@ -161,9 +161,15 @@ static void make_folder(const struct recorder *r)
 
 static int open_store(struct recorder *r, char *err, size_t size)
 {
+	int rc;
+
 	r->path = r->o->output ? r->o->output : STORE_DEFAULT;
 	make_folder(r);
-	return store_create(r->path, &r->o->keep, &r->store, err, size);
+	rc = store_create(r->path, &r->o->keep, &r->store, err, size);
+	if (rc == -ENOENT || rc == -EACCES)
+		snprintf(err + strlen(err), size - strlen(err), ": give -o FILE%s",
+			 r->o->output ? " in a folder that is there and yours" : "");
+	return rc;
 }
 
 static int open_engine(struct recorder *r, char *err, size_t size)

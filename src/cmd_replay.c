@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "batch_out.h"
@@ -55,6 +56,10 @@ static int open_recording(struct replay *r, char *err)
 		return -EINVAL;
 	}
 	rc = store_open(path, &r->store, err, ERR_SIZE);
+	if (rc == -ENOENT && !r->o->nwords)
+		snprintf(err, ERR_SIZE,
+			 "nothing was recorded yet in %s: kvmtop record does it, or name a file",
+			 path);
 	if (rc)
 		return rc;
 	text_escape(safe, sizeof(safe), path);
@@ -65,14 +70,53 @@ static int open_recording(struct replay *r, char *err)
 	return rc;
 }
 
+static void range_text(const struct replay *r, char *buf, size_t size)
+{
+	char at[2][40] = {"", ""};
+	const int64_t wall[2] = {r->range.first, r->range.last};
+
+	for (int i = 0; i < 2; i++) {
+		time_t t = (time_t)(wall[i] / NS_PER_S);
+		struct tm tm;
+
+		if (localtime_r(&t, &tm))
+			strftime(at[i], sizeof(at[i]), "%Y-%m-%d %H:%M:%S", &tm);
+	}
+	snprintf(buf, size, "the recording holds %s to %s", at[0], at[1]);
+}
+
+/* Is some of the recording between these moments? */
+static bool is_held(const struct replay *r, int64_t from, int64_t to)
+{
+	struct store_at first = {0};
+
+	if (store_find(r->store, STORE_FIRST, 0, &first))
+		return false;
+	return from <= r->range.last && to >= first.wall - first.dt;
+}
+
+static int check_range(const struct replay *r, char *err)
+{
+	char safe[80], holds[120];
+
+	if (is_held(r, r->from, r->to))
+		return 0;
+	text_escape(safe, sizeof(safe), r->o->at);
+	range_text(r, holds, sizeof(holds));
+	snprintf(err, ERR_SIZE, "--at '%s': %s", safe, holds);
+	return -ERANGE;
+}
+
 static int choose_range(struct replay *r, char *err)
 {
 	char safe[80];
 
 	r->from = INT64_MIN;
 	r->to = INT64_MAX;
-	if (!r->o->at || store_time_range(r->o->at, r->range.last, &r->from, &r->to))
+	if (!r->o->at)
 		return 0;
+	if (store_time_range(r->o->at, r->range.last, &r->from, &r->to))
+		return check_range(r, err);
 	text_escape(safe, sizeof(safe), r->o->at);
 	snprintf(err, ERR_SIZE,
 		 "--at '%s': not a time: give 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, or "
@@ -268,13 +312,22 @@ static void go_to(struct replay *r, int64_t wall)
 
 static void go_to_typed(struct replay *r, const char *text)
 {
+	struct store_at at;
+	char holds[120];
 	int64_t wall;
 
 	/* What was recorded since the start is there too. */
 	store_range(r->store, &r->range);
-	if (store_time_parse(text, r->range.last, &wall))
-		go_to(r, wall);
-	else
+	range_text(r, holds, sizeof(holds));
+	if (store_time_parse(text, r->range.last, &wall)) {
+		/* The interval in which that moment is, as --at begins with it. */
+		if (!is_held(r, wall, wall))
+			say(r, ROLE_WARN, holds);
+		else if (store_find(r->store, STORE_FROM, wall, &at) == 0 && at.id != r->at.id)
+			jump(r, STORE_NEXT, at);
+		else
+			say(r, ROLE_NOTICE, "nothing else was recorded there");
+	} else
 		say(r, ROLE_WARN,
 		    "a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end");
 }
@@ -382,7 +435,7 @@ static void loop(struct replay *r)
 static int show_first(struct replay *r, char *err)
 {
 	struct store_at at;
-	int rc = r->o->at ? store_find(r->store, STORE_AT, r->from, &at)
+	int rc = r->o->at ? store_find(r->store, STORE_FROM, r->from, &at)
 			  : store_find(r->store, STORE_LAST, 0, &at);
 
 	if (!rc)

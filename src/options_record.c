@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "text.h"
 
@@ -26,8 +27,9 @@ const char *options_shown(const char *text, char *buf, size_t size)
 
 int options_parse_output(struct options *o, const char *arg, char *err, size_t size)
 {
-	if (!*arg)
-		return options_bad(err, size, "--output '': no file: give the one to record into");
+	if (!*arg || !strcmp(arg, "-"))
+		return options_bad(err, size, "--output '%s': no file: give the one to record into",
+				   arg);
 	o->output = arg;
 	return 0;
 }

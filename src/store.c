@@ -249,13 +249,18 @@ static int open_file(const char *path, char *err, size_t size)
 		close(fd);
 		return fail(-EBUSY, err, size, path, "another kvmtop records into it");
 	}
-	/* It holds names and command lines; a wider mode is whoever's mistake. */
-	if ((sb.st_mode & 077) && fchmod(fd, 0600)) {
-		close(fd);
+	return fd;
+}
+
+/* It holds names and command lines; a wider mode is whoever's mistake. */
+static int make_private(const struct store *st, const char *path, char *err, size_t size)
+{
+	struct stat sb;
+
+	if (fstat(st->lock, &sb) || ((sb.st_mode & 077) && fchmod(st->lock, 0600)))
 		return fail(-EACCES, err, size, path,
 			    "others may read it and its mode cannot be changed");
-	}
-	return fd;
+	return 0;
 }
 
 static int prepare(struct store *st, const char *path, char *err, size_t size)
@@ -263,7 +268,9 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 	int rc = look(st, path, err, size);
 
 	if (rc < 0)
-		return rc;
+		return rc; /* another's file: it stays as it is */
+	if (make_private(st, path, err, size))
+		return -EACCES;
 	if (rc == 1)
 		rc = store_exec(st, "PRAGMA page_size=4096");
 	if (!rc)

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What record and replay say where they cannot do what was asked, and what they leave alone.
+. tests/tap.sh
+
+echo "not ours" >"$TEST_TMP/x.txt"
+chmod 644 "$TEST_TMP/x.txt"
+said=$("$KVMTOP" record -o "$TEST_TMP/x.txt" -n 1 2>&1)
+like "$said" 'not a recording' "another's file is refused"
+is "$(stat -c %a "$TEST_TMP/x.txt") $(cat "$TEST_TMP/x.txt")" "644 not ours" "and stays as it was"
+said=$("$KVMTOP" record -o - -n 1 2>&1)
+is "$?" 2 "a recording does not go to standard output"
+said=$("$KVMTOP" record -o "$TEST_TMP/nowhere/r.db" -n 1 2>&1)
+like "$said" 'No such file.*give -o FILE' "a folder that is not there: what would help"
+"$KVMTOP" record -o "$TEST_TMP/r.db" -d 0.1 -n 3 2>/dev/null
+said=$("$KVMTOP" replay -b --at 2001-01-01T00:00-2001-01-01T00:10 "$TEST_TMP/r.db" 2>&1)
+is "$?" 1 "a time that is not in the recording"
+like "$said" "the recording holds $(date +%Y)-" "and which times are"
+like "$("$KVMTOP" replay -b --at -1h --format csv --table host --fields nvm "$TEST_TMP/r.db")" 'host' \
+	"a range that reaches before its begin"
+tap_done
