@@ -613,6 +613,7 @@ void vms_look_vcpus(struct vms *s, struct vmm *m)
 	scan_vcpus(s, m, true);
 	if (inventory_generation(s->inv) != before)
 		match_all(s, m);
+	vms_libvirt(s, m);
 }
 
 bool vms_scan(struct vms *s, struct vmm *m, enum vms_look look)

@@ -230,7 +230,6 @@ static int start_writer(struct recorder *r)
 
 static int start_command(struct recorder *r, char *err, size_t size)
 {
-	extern char **environ;
 	posix_spawnattr_t attr;
 	sigset_t usual;
 	char safe[80];

@@ -312,24 +312,19 @@ static void go_to(struct replay *r, int64_t wall)
 
 static void go_to_typed(struct replay *r, const char *text)
 {
-	struct store_at at;
 	char holds[120];
 	int64_t wall;
 
 	/* What was recorded since the start is there too. */
 	store_range(r->store, &r->range);
 	range_text(r, holds, sizeof(holds));
-	if (store_time_parse(text, r->range.last, &wall)) {
-		/* The interval in which that moment is, as --at begins with it. */
-		if (!is_held(r, wall, wall))
-			say(r, ROLE_WARN, holds);
-		else if (store_find(r->store, STORE_FROM, wall, &at) == 0 && at.id != r->at.id)
-			jump(r, STORE_NEXT, at);
-		else
-			say(r, ROLE_NOTICE, "nothing else was recorded there");
-	} else
+	if (!store_time_parse(text, r->range.last, &wall))
 		say(r, ROLE_WARN,
 		    "a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end");
+	else if (!is_held(r, wall, wall))
+		say(r, ROLE_WARN, holds);
+	else
+		go_to(r, wall);
 }
 
 static void play(struct replay *r, double speed)
@@ -435,7 +430,7 @@ static void loop(struct replay *r)
 static int show_first(struct replay *r, char *err)
 {
 	struct store_at at;
-	int rc = r->o->at ? store_find(r->store, STORE_FROM, r->from, &at)
+	int rc = r->o->at ? store_find(r->store, STORE_AT, r->from, &at)
 			  : store_find(r->store, STORE_LAST, 0, &at);
 
 	if (!rc)

@@ -8,6 +8,7 @@
 #include "exits.h"
 #include "exits_code.h"
 #include "exits_threads.h"
+#include "inventory.h"
 #include "kvm_names.h"
 
 #define VMX_REASON 0x8000ffffu /* the reason and FAILED_VMENTRY; other bits are flags */
@@ -367,6 +368,9 @@ static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t vcpu_id)
 
 	if (t && vcpu_id != t->kvm_id && vcpu_id >= 0)
 		exits_switch_vcpu(x, t, vcpu_id);
+	/* It runs a vCPU of which another thread is known: which one, is asked. */
+	if (t && t->inv && !t->inv->vcpu)
+		inventory_unsure(x->inv, t->inv);
 	return t ? t->v : NULL;
 }
 

@@ -82,10 +82,10 @@ int store_exec(struct store *st, const char *sql)
 int store_pack(const struct store_put *from, struct store_put *to)
 {
 	uLongf n = compressBound(from->n);
-	uint8_t *data = to->data;
 
 	if (to->cap < n) {
-		data = realloc(to->data, n);
+		uint8_t *data = realloc(to->data, n);
+
 		if (!data)
 			return -ENOMEM;
 		to->data = data;

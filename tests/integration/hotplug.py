@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events, cpus2
 # limit: 60
-"""A CPU that goes and comes back: the events on it count again, also when kvmtop never saw it away."""
+"""A CPU that goes and comes back: the events on it count again, also when kvmtop never saw it away.
+
+Through perf's rings, of which that CPU's has to be opened anew; what counts in the kernel has none.
+"""
 
 import os
 import sys
@@ -41,7 +44,7 @@ def told(records, name):
 
 def away_for(intervals, name):
     g = n.Guest("-l", "inf", "-r", 1000, "-p", CPU, "out:100").go()
-    top = n.Kvmtop("--event", "ioport", delay=0.5)
+    top = n.Kvmtop("--event", "ioport", "--events-by", "perf", delay=0.5)
 
     def counts(r):
         vm = n.vm_of(r, g.pid)

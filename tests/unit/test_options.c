@@ -19,7 +19,7 @@
 /* Splits at blanks; "|" in a word stands for a blank. */
 static int parse(const char *line, struct options *o, char *err, size_t size, char *buf)
 {
-	char name[] = "kvmtop", *argv[MAX_WORDS + 1] = {name};
+	static char name[] = "kvmtop", *argv[MAX_WORDS + 1] = {name}; /* options point into it */
 	int argc = 1;
 
 	strcpy(buf, line);
