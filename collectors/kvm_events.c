@@ -712,9 +712,9 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 	again = now >= st->retry_at;
 	if (again)
 		st->retry_at = now + RETRY;
+	/* A CPU that cannot be had now is tried at the next tick. */
 	if (!st->bpf)
-		(void)follow_cpus(st,
-				  now); /* a CPU that cannot be had now is tried at the next tick */
+		(void)follow_cpus(st, now);
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
 	follow_beside(st);
 	st->last_tick = now;

@@ -430,8 +430,7 @@ static void on_record(void *ctx, void *token, const struct task_record *c)
 	if (t->flags & INV_GONE)
 		return;
 	if (t->start && ticks_of(c->start, s->hz) != t->start)
-		return; /* the tid is another thread's now, or /proc counts from another boot time
-			 */
+		return; /* another thread's tid by now, or /proc counts from another boot */
 	if (stands_still(k, &r))
 		return;
 	add_scaled(s, k, &r);

@@ -27,8 +27,8 @@
 #define VCPUS_YOUNG 4 /* looks: so long a VMM's vCPUs may still find their threads */
 /* A vCPU changes threads without a trace: seen so soon, where that takes few files a second. */
 #define VCPUS_EVERY (5 * NS_PER_S)
-#define UNSURE_PAUSE                                                                               \
-	NS_PER_S /* after an answer that left it open: it was the other's turn by then */
+/* After an answer that left it open: it was the other's turn by then. */
+#define UNSURE_PAUSE NS_PER_S
 #define VCPUS_SELDOM (40 * NS_PER_S) /* and on the largest hosts */
 #define VCPUS_A_SECOND 40 /* of 25 us each */
 #define ASK_SHARE 10 /* answers take at most one part in so many of the time */

@@ -396,12 +396,13 @@ void inventory_ask(struct inventory *inv, struct inv_thread *t)
 
 void inventory_unsure(struct inventory *inv, struct inv_thread *t)
 {
-	if (inv->ask && !t->vcpu && !(t->flags & (INV_PROVISIONAL | INV_GONE)))
-		unknown_push(inv, t->tid);
+	if (inv->ask && !t->vcpu && !t->asked && !(t->flags & (INV_PROVISIONAL | INV_GONE)))
+		t->asked = unknown_push(inv, t->tid) == 0;
 }
 
 pid_t inventory_take_unknown(struct inventory *inv)
 {
+	struct inv_thread *t;
 	pid_t tid;
 
 	if (!inv->unknown_n)
@@ -409,6 +410,9 @@ pid_t inventory_take_unknown(struct inventory *inv)
 	tid = inv->unknown[inv->unknown_head];
 	inv->unknown_head = (inv->unknown_head + 1) % inv->unknown_room;
 	inv->unknown_n--;
+	t = inventory_thread(inv, tid);
+	if (t)
+		t->asked = false;
 	return tid;
 }
 

@@ -45,6 +45,7 @@ struct inv_thread {
 	char comm[16];
 	uint8_t role; /* enum inv_role */
 	uint8_t flags; /* enum inv_flag */
+	bool asked; /* it stands in the list of inventory_take_unknown() */
 	uint16_t nvcpus; /* how many vCPUs run on it now */
 	struct inv_vcpu *vcpu; /* the one seen last, NULL unless ROLE_VCPU */
 	struct inv_thread *next; /* in vm->threads */

@@ -7,13 +7,11 @@
 #include "text.h"
 #include "ui_priv.h"
 
-/* The row that holds everything that is no VM: a VM's row in form only. */
-static void make_other(struct ui *ui)
+/* A VM's row in form only, without a figure. */
+static struct snap_vm row_named(const char *name)
 {
-	const struct snap_host *h = &ui->shown->host;
-
-	ui->other = (struct snap_vm){
-		.name = "(other)",
+	return (struct snap_vm){
+		.name = name,
 		.vm_id = "",
 		.uuid = "",
 		.title = "",
@@ -21,14 +19,25 @@ static void make_other(struct ui *ui)
 		.cmdline = "",
 		.cgroup = "",
 		.steal_source = "",
-		.why_text = h->other_why ? h->other_why : "",
+		.why_text = "",
 		.steal_max_vcpu = -1,
-		.use = {.cpu = h->other_cpu, .sys = h->other_sys},
 		.ex = {.top = "", .open = ""},
-		.sym = h->other_sym,
 		.sym_why = "",
 		.sym_mend = "",
 	};
+}
+
+/* The row that holds everything that is no VM. */
+static void make_other(struct ui *ui)
+{
+	const struct snap_host *h = &ui->shown->host;
+
+	ui->other = row_named("(other)");
+	if (h->other_why)
+		ui->other.why_text = h->other_why;
+	ui->other.use.cpu = h->other_cpu;
+	ui->other.use.sys = h->other_sys;
+	ui->other.sym = h->other_sym;
 }
 
 /* A figure of all VMs together; partial where one of them does not know its own. */
@@ -55,36 +64,23 @@ static struct value sum_of(const struct snapshot *s, size_t offset)
 
 #define SUM(member) sum_of(s, offsetof(struct snap_vm, member))
 
-/* The row of all VMs together, a VM's row in form only: sums; steal and exits are the host's. */
+/* The row of all VMs together: sums; steal and exits are the host's. */
 static void make_all(struct ui *ui)
 {
 	const struct snapshot *s = ui->shown;
 	struct snap_vm *all = &ui->all;
 
-	*all = (struct snap_vm){
-		.name = "(all)",
-		.vm_id = "",
-		.uuid = "",
-		.title = "",
-		.vmm = "",
-		.cmdline = "",
-		.cgroup = "",
-		.steal_source = "",
-		.why_text = "",
-		.steal_max_vcpu = -1,
-		.nvcpu = s->host.nvcpu,
-		.use = {.cpu = SUM(use.cpu),
-			.guest = SUM(use.guest),
-			.usr = SUM(use.usr),
-			.sys = SUM(use.sys),
-			.steal = s->host.steal},
-		.vcpu_pct = SUM(vcpu_pct),
-		.io_pct = SUM(io_pct),
-		.ex = s->host.ex,
-		.sym = s->host.sym,
-		.sym_why = "",
-		.sym_mend = "",
-	};
+	*all = row_named("(all)");
+	all->nvcpu = s->host.nvcpu;
+	all->use.cpu = SUM(use.cpu);
+	all->use.guest = SUM(use.guest);
+	all->use.usr = SUM(use.usr);
+	all->use.sys = SUM(use.sys);
+	all->use.steal = s->host.steal;
+	all->vcpu_pct = SUM(vcpu_pct);
+	all->io_pct = SUM(io_pct);
+	all->ex = s->host.ex;
+	all->sym = s->host.sym;
 	for (size_t i = 0; i < s->nvms; i++) {
 		struct value max = s->vms[i].steal_max;
 

@@ -186,5 +186,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < vcpus; i++)
 		pthread_join(v[i].thread, NULL);
 	print_merged(v, vcpus);
+	for (int i = 0; i < vcpus; i++)
+		free(v[i].stamp);
 	return 0;
 }

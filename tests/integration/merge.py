@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 120
-# sanitize: no, a real guest's readings are held to when the host answered; test_tracetext and test_tsc run there
 """kvmtop merge: texts whose order is known, and a real guest's readings of its TSC in a real host's trace."""
 
 import os

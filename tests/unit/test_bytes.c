@@ -23,34 +23,9 @@
 #include <cmocka.h>
 
 #include "bytes.h"
+#include "temp_dir.h"
 
 #define MANY (4u << 20)
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-	(void)state;
-	snprintf(dir, sizeof(dir), "/tmp/kvmtop-bytes-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char cmd[96];
-
-	(void)state;
-	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
-	return system(cmd);
-}
-
-static const char *in_dir(const char *name)
-{
-	static char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
 
 static void put(const char *name, const void *data, size_t len)
 {

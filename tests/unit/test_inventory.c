@@ -382,6 +382,28 @@ static void a_thousand_vms(void **state)
 	assert_int_equal(inventory_nvm(inv), 0);
 }
 
+static void never(void *ctx, struct inv_thread *t)
+{
+	(void)ctx;
+	(void)t;
+}
+
+/* Many keys of one thread ask for it in an interval: one answer serves them all. */
+static void a_thread_is_asked_about_once(void **state)
+{
+	struct inventory *inv = *state;
+	struct inv_vm *vm = inventory_add_vm(inv, 100, 1, "k");
+	struct inv_thread *t = inventory_add_thread(inv, vm, 100, 101, 1, ROLE_VMM);
+
+	inventory_on_ask(inv, never, NULL);
+	inventory_unsure(inv, t);
+	inventory_unsure(inv, t);
+	assert_int_equal(inventory_take_unknown(inv), 101);
+	assert_int_equal(inventory_take_unknown(inv), 0);
+	inventory_unsure(inv, t); /* and again in the next */
+	assert_int_equal(inventory_take_unknown(inv), 101);
+}
+
 int main(void)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -398,6 +420,7 @@ int main(void)
 		WITH(vms_of_a_process_are_numbered),
 		cmocka_unit_test(observers_see_all_that_is_freed),
 		WITH(an_unknown_thread_is_provisional),
+		WITH(a_thread_is_asked_about_once),
 		WITH(many_unknown_threads_keep_their_order),
 		WITH(a_thousand_vms),
 	};

@@ -21,39 +21,14 @@
 #include "format.h"
 #include "store.h"
 #include "store_reduce.h"
+#include "written.h"
 
 #define INTERVALS 6
-
-static char *written(const struct format *f, const struct snapshot *s, const char *table)
-{
-	struct format_job job = {.whole = !table};
-	struct filter *filter = filter_new();
-	struct format_state *state = NULL;
-	int fd = memfd_create("out", 0);
-	struct out *o = out_new(fd, -1, 0);
-	char err[400] = "", *text;
-	struct stat sb;
-
-	job.query = (struct batch_query){
-		.table = batch_table_find(table ? table : f->default_table), .filter = filter};
-	assert_int_equal(f->open(&job, &state, err, sizeof(err)), 0);
-	assert_int_equal(f->record(state, o, s), 0);
-	assert_int_equal(out_flush(o), 0);
-	assert_int_equal(fstat(fd, &sb), 0);
-	text = calloc(1, (size_t)sb.st_size + 1);
-	assert_non_null(text);
-	assert_int_equal(pread(fd, text, (size_t)sb.st_size, 0), sb.st_size);
-	f->close(state);
-	filter_free(filter);
-	out_free(o);
-	close(fd);
-	return text;
-}
 
 static void same(const struct format *f, const char *table, const struct snapshot *a,
 		 const struct snapshot *b)
 {
-	char *one = written(f, a, table), *two = written(f, b, table);
+	char *one = written(f, a, table, false), *two = written(f, b, table, false);
 
 	assert_string_equal(one, two);
 	free(one);

@@ -22,34 +22,9 @@
 #include "made_elf.c" /* NOLINT(bugprone-suspicious-include) */
 #include "maps.h"
 #include "sysroot.h"
+#include "temp_dir.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
-
-static char dir[64];
-
-static int make_dir(void **state)
-{
-	(void)state;
-	snprintf(dir, sizeof(dir), "/tmp/kvmtop-elf-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char cmd[96];
-
-	(void)state;
-	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
-	return system(cmd);
-}
-
-static const char *in_dir(const char *name)
-{
-	static char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return path;
-}
 
 static const char *at(const struct symmap *m, uint64_t addr)
 {
