@@ -155,17 +155,15 @@ int tinyvm_irqchip(struct tinyvm *vm)
 	return 0;
 }
 
-void tinyvm_nmi(struct tinyvm *vm)
+void tinyvm_nmi(struct tinyvm *vm, int index)
 {
-	for (int i = 0; i < vm->nvcpu; i++) {
-		struct kvm_msi msi = {
-			.address_lo = 0xfee00000u | (uint32_t)vm->vcpu[i].kvm_id << 12,
-			.data = 4 << 8, /* delivery mode NMI */
-		};
+	struct kvm_msi msi = {
+		.address_lo = 0xfee00000u | (uint32_t)vm->vcpu[index].kvm_id << 12,
+		.data = 4 << 8, /* delivery mode NMI */
+	};
 
-		/* Not KVM_NMI: that waits until the vCPU is out of KVM_RUN. */
-		ioctl(vm->fd, KVM_SIGNAL_MSI, &msi);
-	}
+	/* Not KVM_NMI: that waits until the vCPU is out of KVM_RUN. */
+	ioctl(vm->fd, KVM_SIGNAL_MSI, &msi);
 }
 
 static void close_fd(int fd)
@@ -484,24 +482,9 @@ int tinyvm_irqchip(struct tinyvm *vm)
 	return -ENOTSUP;
 }
 
-void tinyvm_nmi(struct tinyvm *vm)
+void tinyvm_nmi(struct tinyvm *vm, int index)
 {
-	(void)vm;
-}
-
-/*
- * With KVM's interrupt controllers a vCPU other than 0 waits for a start-up interrupt, and no vCPU
- * can be reached by one until its APIC was set once.
- */
-static int start_apic(struct vcpu *v)
-{
-	struct kvm_mp_state state = {.mp_state = KVM_MP_STATE_RUNNABLE};
-	struct kvm_lapic_state apic;
-
-	if (ioctl(v->fd, KVM_SET_MP_STATE, &state) || ioctl(v->fd, KVM_GET_LAPIC, &apic) ||
-	    ioctl(v->fd, KVM_SET_LAPIC, &apic))
-		return -errno;
-	return 0;
+	(void)vm, (void)index;
 }
 
 int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p)

@@ -101,8 +101,8 @@ void tinyvm_free(struct tinyvm *vm); /* no vCPU may run; NULL is fine */
  * kernel, as a real guest's does, until tinyvm_nmi(). 0 or -errno.
  */
 int tinyvm_irqchip(struct tinyvm *vm);
-/* Wakes all vCPUs out of HLT. One that is not in HLT takes it as well, and nothing happens. */
-void tinyvm_nmi(struct tinyvm *vm);
+/* Wakes a vCPU out of HLT. One that is not in HLT takes it as well, and nothing happens. */
+void tinyvm_nmi(struct tinyvm *vm, int index);
 
 /* Adds a vCPU with KVM's id `kvm_id`. Its index (0…) or -errno. */
 int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *p);

@@ -8,6 +8,7 @@
  * JSON a vCPU, and it exits with 0. It never outlives the process that started it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
@@ -46,7 +47,7 @@ struct config {
 	unsigned loops, rate;
 	bool loops_set, late, idle_class, now;
 	long life_ms; /* stop after so long; 0: when told */
-	int nmi_ms; /* HLT waits in the kernel; all vCPUs get an NMI so often */
+	int nmi_ms; /* HLT waits in the kernel; so often those that sleep get an NMI */
 	long slice; /* exits a vCPU runs on a thread before it changes */
 };
 
@@ -61,6 +62,7 @@ struct worker {
 	int turn, turns; /* SHAPE_HOP: whose turn it is, see hop() */
 	atomic_int *token;
 	pid_t tid;
+	int stat; /* its own in /proc, see asleep() */
 	int result;
 };
 
@@ -162,6 +164,10 @@ static void *worker_main(void *arg)
 	uint64_t one = 1;
 
 	w->tid = gettid();
+	if (w->job->c.nmi_ms)
+		w->stat = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
+	if (w->stat < 0)
+		die("cannot open /proc/thread-self/stat", -errno);
 	name_thread(&w->job->c, w->first);
 	pin(&w->job->c, w->first);
 	set_class(&w->job->c);
@@ -249,10 +255,31 @@ static bool wait_line(void)
 	return false;
 }
 
-static void nmi_all(struct job *j)
+static bool asleep(const struct worker *w)
 {
-	for (int i = 0; i < j->c.vms; i++)
-		tinyvm_nmi(j->vm[i]);
+	char text[256];
+	ssize_t n = pread(w->stat, text, sizeof(text) - 1, 0);
+	const char *end;
+
+	if (n <= 0) /* it ended */
+		return false;
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	return end && !strncmp(end, ") S", 3);
+}
+
+/*
+ * Only a vCPU that really sleeps is woken: where its wake-up is there before it does, it never
+ * waits, the kernel has no kvm_vcpu_wakeup to tell, and the guest's count of HLTs is not the truth.
+ */
+static void wake_sleepers(struct job *j)
+{
+	for (int i = 0; i < j->nworkers; i++) {
+		const struct worker *w = &j->worker[i];
+
+		for (int v = 0; v < w->n && asleep(w); v++)
+			tinyvm_nmi(w->vm, w->first + v);
+	}
 }
 
 /* How long to wait at most, -1: for ever; 0: the guests' life is over. */
@@ -281,7 +308,7 @@ static void wait_end(struct job *j)
 			return;
 		n = poll(p, j->c.now ? 1 : 2, timeout);
 		if (j->c.nmi_ms)
-			nmi_all(j);
+			wake_sleepers(j);
 	} while (n == 0 || (n < 0 && errno == EINTR));
 }
 
@@ -290,7 +317,7 @@ static void finish(struct job *j)
 	for (int i = 0; i < j->c.vms; i++)
 		tinyvm_stop(j->vm[i]);
 	while (j->c.nmi_ms && atomic_load(&j->running)) {
-		nmi_all(j); /* a guest in HLT does not see that it shall stop */
+		wake_sleepers(j); /* a guest in HLT does not see that it shall stop */
 		usleep(1000);
 	}
 	for (int i = 0; i < j->nworkers; i++) {
@@ -342,7 +369,7 @@ static const char usage[] =
 	"  -m auto|real|user  -l N|inf  loops  -r N  user exits a second at most\n"
 	"  -e MS  life  -L  make the VMs after the go  -n  go at once, ignore stdin  -I  "
 	"SCHED_IDLE\n"
-	"  -N N  nice  -H MS  HLT waits in the kernel; an NMI every MS wakes it\n"
+	"  -N N  nice  -H MS  HLT waits in the kernel; after at most MS an NMI wakes it\n"
 	"Anything after -- is not read: a command line to be seen in /proc.\n";
 
 static enum shape shape_of(const char *s)

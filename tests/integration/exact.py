@@ -124,16 +124,21 @@ def totals():
     n.same(n.only(last, *KINDS), n.truth(g.counts), "--totals: the last record has them all")
 
 
+def wakeups(counts):
+    """Without the changes of how long KVM polls: after a sleep that was short there are some."""
+    return sum(c for (kind, key), c in counts.items() if kind == "halt" and "size" not in key)
+
+
 def halts():
-    """HLT that waits in the kernel, woken by an NMI: one kvm_vcpu_wakeup each."""
+    """HLT that waits in the kernel, woken by an NMI when it sleeps: one kvm_vcpu_wakeup each."""
     g = n.Guest("-c", 2, "-H", 2, "hlt:100", "hlt:60")
     top = n.Kvmtop("--event", "halt").skip(2)
     g.go().wait()
     r = top.settle().end()
-    n.same(sum(n.only(n.counted(r, g.pid), "halt").values()), 160, "halts in the kernel: all of them")
+    n.same([c["hlt"] for c in g.counts], [100, 60], "halts in the kernel: what the guest did")
+    n.same(wakeups(n.counted(r, g.pid)), 160, "halts in the kernel: all of them")
     for v, want in ((0, 100), (1, 60)):
-        n.same(sum(n.only(n.counted(r, g.pid, vcpu=v), "halt").values()), want,
-               f"halts in the kernel: those of vCPU {v}")
+        n.same(wakeups(n.counted(r, g.pid, vcpu=v)), want, f"halts in the kernel: those of vCPU {v}")
 
 
 def no_times_without_entries(records, g):
