@@ -388,7 +388,13 @@ def merge():
             Row(f"merge: {million}, 8 vCPUs of two offsets", "s", two, limit=3)]
 
 
-PARTS = {p.__name__: p for p in (events, model, counts, slowdown, tree, threads, whole, discovery, symbols, merge, lab)}
+def recorder():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        return program("bench_store", folder)
+
+
+PARTS = {p.__name__: p for p in (events, model, counts, slowdown, tree, threads, whole, discovery, symbols, merge,
+                                 recorder, lab)}
 
 
 def too_long(*_):
