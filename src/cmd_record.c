@@ -23,16 +23,22 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "clock.h"
 #include "engine.h"
+#include "host_facts.h"
 #include "options.h"
 #include "priority.h"
 #include "store.h"
 #include "store_time.h"
+#include "sysroot.h"
 #include "text.h"
 
 #define QUEUE 4
 /* How long the end waits for the interval that is cut short. */
 #define LAST_MS 3000
+/* How often it is looked whether the host is still what it was: modules are reloaded, mitigations
+ * switched, VMMs of a new version started. */
+#define FACTS_NS (60 * NS_PER_S)
 
 struct recorder {
 	const struct options *o;
@@ -51,6 +57,10 @@ struct recorder {
 	uint64_t missing; /* intervals that are not in the recording */
 	uint64_t pending; /* … and not yet counted in it */
 	bool failing;
+	struct sysroot *root;
+	struct vmm_versions *vmms;
+	struct host_facts facts; /* as they are in the recording */
+	int64_t facts_at; /* when they are read again, CLOCK_MONOTONIC */
 };
 
 /* ---- the writer's thread ---- */
@@ -95,6 +105,26 @@ static void say_start(struct recorder *r)
 	fprintf(stderr, " (about %.3g MiB for all of it)\n", store_expected(r->store) / (1 << 20));
 }
 
+/* What fails is tried again with the next interval: it costs the facts, never the interval. */
+static void write_facts(struct recorder *r, const struct snapshot *s)
+{
+	struct host_facts now;
+	int rc;
+
+	if (clock_mono_ns() < r->facts_at || host_facts_read(r->root, &now))
+		return;
+	for (size_t i = 0; i < s->nvms; i++)
+		vmm_versions_add(r->vmms, r->root, s->vms[i].pid, s->vms[i].vmm, &now);
+	rc = host_facts_equal(&now, &r->facts) ? 0 : store_write_facts(r->store, &now);
+	if (rc) {
+		host_facts_free(&now);
+		return;
+	}
+	host_facts_free(&r->facts);
+	r->facts = now;
+	r->facts_at = clock_mono_ns() + FACTS_NS;
+}
+
 static void write_one(struct recorder *r, const struct snapshot *s, uint64_t skipped)
 {
 	uint64_t one = 1;
@@ -104,6 +134,7 @@ static void write_one(struct recorder *r, const struct snapshot *s, uint64_t ski
 	r->missing += skipped;
 	if (!s->dt) /* the baseline: there is no interval yet */
 		return;
+	write_facts(r, s);
 	rc = store_write(r->store, s, r->pending);
 	if (rc) {
 		say_failing(r, rc);
@@ -191,8 +222,11 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.threads = true,
 		.tasks = true,
 	};
-	int rc = engine_new(&cfg, &r->engine, err, size);
+	int rc = sysroot_open(o->root, &r->root);
 
+	r->vmms = vmm_versions_new();
+	if (!rc)
+		rc = r->vmms ? engine_new(&cfg, &r->engine, err, size) : -ENOMEM;
 	if (rc)
 		return rc;
 	r->reader = engine_reader(r->engine, QUEUE);
@@ -320,6 +354,9 @@ static void stop(struct recorder *r)
 	}
 	engine_free(r->engine);
 	store_close(r->store);
+	host_facts_free(&r->facts);
+	vmm_versions_free(r->vmms);
+	sysroot_close(r->root);
 	if (r->sigfd >= 0)
 		close(r->sigfd);
 	if (r->stop_fd >= 0)

@@ -15,6 +15,10 @@ const struct command commands[] = {
 	 FOR_RECORD, "[-- COMMAND...]", cmd_record},
 	{"replay", "the same screens, or with --batch the same figures, of a recording", FOR_REPLAY,
 	 "[FILE]", cmd_replay},
+	{"diff",
+	 "what grew and what shrank from one recording to another, or between two ranges of one: "
+	 "FILE@03:00-03:10; without FILE the default recording's",
+	 FOR_DIFF, "A B", cmd_diff},
 	{"demo", "small guests to look at: one busy, one that leaves guest mode often, one starved",
 	 FOR_DEMO, NULL, cmd_demo},
 	{"doctor",

@@ -47,6 +47,7 @@ enum {
 	OPT_KEEP,
 	OPT_MAX_SIZE,
 	OPT_AT,
+	OPT_ROWS,
 	OPT_OFFSET,
 	OPT_SCALING,
 	OPT_MAP,
@@ -475,7 +476,7 @@ const struct option_row option_rows[] = {
 	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", COLLECTS, false, parse_delay},
 	{'n', "iterations", "N", "end after N intervals (never)", NULL, SHOWS | FOR_RECORD, false, parse_iterations},
 	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", SHOWS, false, parse_pid},
-	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, SHOWS,
+	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, SHOWS | FOR_DIFF,
 	 false, parse_vm},
 	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, SHOWS, false, parse_vcpu},
 	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", SHOWS, false,
@@ -483,7 +484,7 @@ const struct option_row option_rows[] = {
 	{'k', "key", "COLUMN", "the same as --sort", "@fields", SHOWS, false, parse_sort},
 	{'r', "reverse", NULL, "turn the order round", NULL, SHOWS, false, parse_reverse},
 	{OPT_FORMAT, "format", "FORMAT", "as text, csv or json (text)", "text csv json",
-	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR, false, parse_format},
+	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR | FOR_DIFF, false, parse_format},
 	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, tsc, exit, vcpu-exit, exit-code, symbol, vcpu-symbol, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
 	 "@tables", FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_table},
 	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
@@ -526,6 +527,7 @@ const struct option_row option_rows[] = {
 	 FOR_RECORD, false, options_parse_max_size},
 	{OPT_AT, "at", "TIME", "replay from this time, or from one to another: 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, 03:00-03:10",
 	 NULL, FOR_REPLAY, false, options_parse_at},
+	{OPT_ROWS, "rows", "N", "rows of each part of a comparison; 0: all (20)", "0 10 20 50", FOR_DIFF, false, options_parse_rows},
 	{'H', "host-trace", "FILE", "the host's trace, - for standard input", "@path", FOR_MERGE, false, options_host_trace},
 	{'G', "guest-trace", "[NAME=]FILE", "a guest's trace; may be repeated; the next four options behind it are for this guest, before the first for all",
 	 "@path", FOR_MERGE, false, options_guest_trace},
@@ -535,13 +537,14 @@ const struct option_row option_rows[] = {
 	 options_scaling},
 	{OPT_TSC, "tsc", "FILE", "offsets from a trace of kvm_write_tsc_offset, or from lines '[VM] vcpuN OFFSET [RATIO BITS]'", "@path", FOR_MERGE,
 	 false, options_tsc},
-	{OPT_MAP, "map", "CPU=VCPU", "the guest's CPU is the vCPU of this id in KVM (the same number)", NULL, FOR_MERGE, false, options_map},
+	{OPT_MAP, "map", "THIS=THAT", "merge: the guest's CPU is the vCPU of this id in KVM (the same number); diff: the VM of A is this one of B (by UUID, else name)",
+	 NULL, FOR_MERGE | FOR_DIFF, false, options_map},
 	{OPT_COMPLETION, "completion", "SHELL", "print the completion script for bash, zsh or fish", "bash zsh fish",
-	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, false, parse_completion},
+	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, false, parse_completion},
 	{OPT_DUMP, "dump-tables", "NAME", "print a table: options, commands, fields, tables, collectors, keys", NULL,
-	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, true, parse_dump},
-	{'V', "version", NULL, "print the version", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, false, parse_version},
-	{'h', "help", NULL, "print this help", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE, false, parse_help},
+	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, true, parse_dump},
+	{'V', "version", NULL, "print the version", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, false, parse_version},
+	{'h', "help", NULL, "print this help", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, false, parse_help},
 };
 /* clang-format on */
 const size_t option_nrows = sizeof(option_rows) / sizeof(option_rows[0]);
@@ -731,7 +734,8 @@ int options_parse(int argc, char **argv, struct options *o, char *err, size_t si
 	bool used[NROWS] = {false};
 	int rc;
 
-	*o = (struct options){.delay_s = 1, .max_overhead_pct = 2, .sample_hz = SAMPLE_HZ};
+	*o = (struct options){
+		.delay_s = 1, .max_overhead_pct = 2, .sample_hz = SAMPLE_HZ, .rows = 20};
 	store_keep_parse("1s:1h,10s:24h,60s:7d", &o->keep);
 	err[0] = '\0';
 	o->filter = filter_new();

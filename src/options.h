@@ -30,6 +30,7 @@ enum command_bit {
 	FOR_RECORD = 32,
 	FOR_REPLAY = 64, /* as the live screen, with --batch as batch */
 	FOR_MERGE = 128,
+	FOR_DIFF = 256,
 };
 
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
@@ -73,8 +74,9 @@ struct options {
 	struct guest_files guest_files; /* --guestkallsyms and so on */
 	const char *output; /* record: the file; NULL: the default one */
 	struct store_keep keep; /* record: --keep, --max-size */
+	unsigned rows; /* diff: --rows, 0 all */
 	const char *at; /* replay: --at, NULL: all of it */
-	struct merge_words merge; /* what merge is told, in its order */
+	struct merge_words merge; /* what merge is told, in its order; diff: --map */
 	char **words; /* behind the command's word, where it takes some; n of them */
 	int nwords;
 };

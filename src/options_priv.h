@@ -14,6 +14,7 @@ const char *options_shown(const char *text, char *buf, size_t size);
 int options_parse_output(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_keep(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_max_size(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_rows(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_at(struct options *o, const char *arg, char *err, size_t size);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -55,6 +56,18 @@ int options_parse_max_size(struct options *o, const char *arg, char *err, size_t
 		return options_bad(err, size,
 				   "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
 				   options_shown(arg, buf, sizeof(buf)));
+	return 0;
+}
+
+int options_parse_rows(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+	size_t n = strspn(arg, "0123456789");
+
+	if (!n || arg[n] || n > 6)
+		return options_bad(err, size, "--rows '%s': not a number: give 1 or more, or 0",
+				   options_shown(arg, buf, sizeof(buf)));
+	o->rows = (unsigned)strtoul(arg, NULL, 10);
 	return 0;
 }
 

@@ -164,7 +164,8 @@ static bool schema_ok(struct store *st)
 	if (sqlite3_prepare_v2(st->db, store_schema_check, -1, &s, NULL) != SQLITE_OK)
 		return false;
 	if (sqlite3_step(s) == SQLITE_ROW)
-		ok = sqlite3_column_int(s, 0) == STORE_TABLE_COUNT;
+		ok = sqlite3_column_int(s, 0) ==
+		     STORE_TABLE_COUNT - (st->version < STORE_VERSION_FACTS);
 	sqlite3_finalize(s);
 	return ok;
 }
@@ -179,9 +180,10 @@ static int look(struct store *st, const char *path, char *err, size_t size)
 		return 1;
 	if (application != STORE_APPLICATION)
 		return fail(-EBADMSG, err, size, path, "not a recording of kvmtop");
-	if (version != STORE_VERSION)
+	st->version = version;
+	if (version < 1 || version > STORE_VERSION)
 		return fail(-EBADMSG, err, size, path,
-			    "a recording of version %lld: this kvmtop knows version %d",
+			    "a recording of version %lld: this kvmtop knows those up to %d",
 			    (long long)version, STORE_VERSION);
 	if (!schema_ok(st))
 		return fail(-EBADMSG, err, size, path, "a damaged recording: tables are missing");
@@ -277,6 +279,9 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 		rc = store_exec(st, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
 	if (!rc && store_pragma(st, "application_id") == 0)
 		rc = store_exec(st, store_schema);
+	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_FACTS)
+		rc = store_exec(st, store_schema_2);
+	st->version = STORE_VERSION;
 	if (rc)
 		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));
 	return 0;

@@ -37,6 +37,7 @@ const char *store_keep_text(const struct store_keep *k, char *buf, size_t size);
 /* "2G", "500M" in bytes, at least 1 MiB. False: not a size. */
 bool store_size_parse(const char *text, int64_t *out);
 
+struct host_facts;
 struct store;
 
 /* A new recording, or one that is gone on with. 0 or -errno with one line in err. */
@@ -47,6 +48,11 @@ int store_create(const char *path, const struct store_keep *keep, struct store *
  * -EIO or another -errno: nothing of it was written, and the next may be tried.
  */
 int store_write(struct store *st, const struct snapshot *s, uint64_t skipped);
+/*
+ * Facts of the host that hold from the next interval on, until others are written. 0 or -errno:
+ * those that were there hold on.
+ */
+int store_write_facts(struct store *st, const struct host_facts *f);
 /*
  * What is older than its tier keeps it becomes longer intervals, or goes; some of it, so that no
  * call takes long: to be called after each store_write(). Above keep.max_bytes the oldest of the
@@ -98,5 +104,10 @@ int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct
  * -EBADMSG (damaged), or -errno.
  */
 int store_read(struct store *st, int64_t id, struct snapshot **out);
+/*
+ * Facts that held at the interval `id`, for host_facts_free(). 0, -ENOENT: none were recorded (by
+ * an older kvmtop), -EBADMSG or another -errno; *out is empty then.
+ */
+int store_facts(struct store *st, int64_t id, struct host_facts *out);
 
 #endif

@@ -10,7 +10,9 @@
 #include "store_code.h"
 
 #define STORE_APPLICATION 0x6b766d74 /* "kvmt": file(1) and we know a recording by it */
-#define STORE_VERSION 1
+#define STORE_VERSION 2
+/* From this version on facts are recorded. A recording of version 1 is the same without them. */
+#define STORE_VERSION_FACTS 2
 
 /* Texts of a segment by number, and numbers by text (writers only). */
 struct store_dict {
@@ -47,6 +49,10 @@ enum store_statement {
 	ST_DEL_TEXT,
 	ST_DEL_SEGMENT,
 	ST_COUNT,
+	ST_FACT,
+	ST_FACTS,
+	ST_DEL_FACTS,
+	ST_OLD_FACTS,
 	ST_NR
 };
 
@@ -64,6 +70,7 @@ struct store {
 	unsigned steps; /* of the call in work, see on_progress() */
 	int lock; /* a writer's flock, -1 none */
 	struct store_keep keep;
+	int64_t version; /* of the schema, as the file says */
 	int64_t session, last_id, last_wall;
 	struct store_segment segment[STORE_TIERS];
 	size_t last_bytes; /* of the last interval: its frame and rows, about */

@@ -77,10 +77,18 @@ const char store_schema[] =
 										  "AND c.vm=v.n;"
 										  "COMMIT;";
 
+/* Written anew as a whole whenever one changes, which is seldom. */
+const char store_schema_2[] =
+	"BEGIN;"
+	"CREATE TABLE facts(since INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,"
+	" PRIMARY KEY(since,name)) WITHOUT ROWID;"
+	"PRAGMA user_version=2;"
+	"COMMIT;";
+
 const char store_schema_check[] =
 	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"
 	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"
-	" ('segment','text','interval','frame','vm','vcpu')";
+	" ('segment','text','interval','frame','vm','vcpu','facts')";
 
 #define COLUMNS "id,time,dt,session"
 
@@ -114,5 +122,11 @@ const char *const store_sql[] = {
 	[ST_DEL_SEGMENT] = "DELETE FROM segment WHERE id=?1 AND NOT EXISTS"
 			   " (SELECT 1 FROM interval WHERE segment=?1)",
 	[ST_COUNT] = "SELECT count(*) FROM interval WHERE tier=?",
+	[ST_FACT] = "INSERT INTO facts VALUES(?,?,?)",
+	[ST_FACTS] = "SELECT name,value FROM facts WHERE since="
+		     "(SELECT max(since) FROM facts WHERE since<=?)",
+	[ST_DEL_FACTS] = "DELETE FROM facts WHERE since>=?",
+	[ST_OLD_FACTS] = "DELETE FROM facts WHERE since<(SELECT max(since) FROM facts WHERE since<="
+			 "(SELECT min(id) FROM interval))",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
 };

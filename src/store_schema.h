@@ -3,9 +3,10 @@
 #ifndef KVMTOP_STORE_SCHEMA_H
 #define KVMTOP_STORE_SCHEMA_H
 
-#define STORE_TABLE_COUNT 6
+#define STORE_TABLE_COUNT 7 /* one less in version 1 */
 
-extern const char store_schema[]; /* makes a new recording, one transaction */
+extern const char store_schema[]; /* makes a new recording of version 1, one transaction */
+extern const char store_schema_2[]; /* makes one of version 1 one of version 2, as well */
 extern const char store_schema_check[]; /* gives STORE_TABLE_COUNT where all are there */
 extern const char *const store_sql[]; /* by enum store_statement */
 

@@ -95,6 +95,9 @@ _kvmtop()
 	--at)
 		words=''
 		;;
+	--rows)
+		words='0 10 20 50'
+		;;
 	--host-trace|-H)
 		words=''
 		compopt -o default 2>/dev/null
@@ -120,7 +123,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --keep --max-size --at --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay diff demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --keep --max-size --at --rows --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

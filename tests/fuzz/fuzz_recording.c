@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "host_facts.h"
 #include "store.h"
 
 #define INTERVALS_MOST 8
@@ -13,6 +14,7 @@ static void read_all(struct store *st)
 {
 	struct store_range range;
 	struct store_at at;
+	struct host_facts facts;
 	struct snapshot *s;
 	int n = 0;
 
@@ -21,6 +23,8 @@ static void read_all(struct store *st)
 	for (int rc = store_find(st, STORE_FIRST, 0, &at); !rc && n < INTERVALS_MOST; n++) {
 		if (!store_read(st, at.id, &s))
 			snapshot_unref(s);
+		if (!store_facts(st, at.id, &facts))
+			host_facts_free(&facts);
 		rc = store_find(st, STORE_NEXT, at.id, &at);
 	}
 }
