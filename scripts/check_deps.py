@@ -31,7 +31,8 @@ LAYERS = {
     "tinyvm": ("src/tinyvm src/tinyvm_*", "base"),
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
             "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
-            "src/screen src/replay src/recorder src/merge src/merge_*", "*"),
+            "src/screen src/replay src/recorder src/merge src/merge_* "
+            "src/vm_find src/trace_instance src/trace_guest", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.

@@ -30,5 +30,10 @@ const struct command commands[] = {
 	 FOR_GUEST_SYMBOLS, "NAME -- COMMAND...", cmd_guest_symbols},
 	{"merge", "the ftrace texts of a host and of guests in one order, by their TSC", FOR_MERGE,
 	 NULL, cmd_merge},
+	{"trace",
+	 "trace a VM's exits on the host and, by a command that runs there, the guest's side, and "
+	 "merge "
+	 "them, as in: kvmtop trace web01 -- ssh root@web01",
+	 FOR_TRACE, "VM [-- COMMAND...]", cmd_trace},
 	{NULL, NULL, 0, NULL, NULL},
 };

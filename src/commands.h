@@ -34,5 +34,6 @@ int cmd_replay(const struct options *o);
 int cmd_guest_symbols(const struct options *o);
 int cmd_merge(const struct options *o);
 int cmd_diff(const struct options *o);
+int cmd_trace(const struct options *o);
 
 #endif

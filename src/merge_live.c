@@ -6,38 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "clock.h"
 #include "inventory.h"
 #include "merge.h"
-#include "sysroot.h"
 #include "tsc_debugfs.h"
-#include "vms.h"
-
-#define DISCOVERY_NS (3 * NS_PER_S) /* a thousand VMs take less */
-#define PAUSE_NS (5 * NS_PER_MS)
-
-static bool is_named(const struct inv_vm *vm, const char *name)
-{
-	return strcmp(vm->name, name) == 0 || (vm->uuid && strcmp(vm->uuid, name) == 0) ||
-	       (vm->title && strcmp(vm->title, name) == 0);
-}
-
-/* NULL: none, or several. */
-static const struct inv_vm *find_vm(struct inventory *inv, const char *name)
-{
-	const struct inv_vm *found = NULL;
-
-	for (const struct inv_vm *vm = inventory_first(inv); vm; vm = vm->next) {
-		if ((vm->flags & (INV_GONE | INV_PROVISIONAL)) || !is_named(vm, name))
-			continue;
-		if (found)
-			return NULL;
-		found = vm;
-	}
-	return found;
-}
+#include "vm_find.h"
 
 static int put_given(struct merge_input *g, const struct merge_given *one)
 {
@@ -80,53 +53,21 @@ static int take_vcpu(const struct sysroot *root, struct merge_input *g, const st
 	return rc;
 }
 
-static void discover(void *vms)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	int64_t end = clock_mono_ns() + DISCOVERY_NS, now;
-	unsigned done, all;
-
-	do {
-		now = clock_mono_ns();
-		collector_vms.tick(vms, now, now);
-		vms_progress(vms, &done, &all);
-		if (done < all)
-			nanosleep(&pause, NULL);
-	} while (done < all && now < end);
-}
-
-static int take_all(struct merge *m, const struct sysroot *root, struct inventory *inv)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < m->nguests && !rc; i++) {
-		const struct inv_vm *vm = m->guest[i].named ? find_vm(inv, m->guest[i].name) : NULL;
-
-		for (size_t k = 0; vm && k < vm->nvcpu && !rc; k++)
-			rc = take_vcpu(root, &m->guest[i], vm->vcpu[k]);
-	}
-	return rc;
-}
-
 int merge_live(struct merge *m, const char *dir)
 {
-	const struct collector_config config = {.delay_s = 1};
-	struct collector_env env = {.config = &config};
-	struct sysroot *root = NULL;
-	void *vms = NULL;
-	int rc = sysroot_open(dir, &root);
+	struct vm_find *f;
+	int rc = vm_find_open(dir, &f);
+	unsigned several;
 
 	if (rc < 0)
 		return rc;
-	env.root = root;
-	env.inv = inventory_new();
-	rc = env.inv ? collector_vms.open(&env, &vms) : -ENOMEM;
-	if (!rc) {
-		discover(vms);
-		rc = take_all(m, root, env.inv);
+	for (size_t i = 0; i < m->nguests && !rc; i++) {
+		struct merge_input *g = &m->guest[i];
+		const struct inv_vm *vm = g->named ? vm_find(f, g->name, &several) : NULL;
+
+		for (size_t k = 0; vm && k < vm->nvcpu && !rc; k++)
+			rc = take_vcpu(vm_find_root(f), g, vm->vcpu[k]);
 	}
-	collector_vms.close(vms);
-	inventory_free(env.inv);
-	sysroot_close(root);
+	vm_find_close(f);
 	return rc;
 }

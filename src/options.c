@@ -22,6 +22,7 @@
 #define EVERY (FOR_LIVE | FOR_BATCH | FOR_DEMO)
 #define SHOWS (EVERY | FOR_REPLAY)
 #define COLLECTS (EVERY | FOR_RECORD)
+#define EVERYWHERE (~0u)
 
 enum {
 	OPT_VCPU = 256,
@@ -52,12 +53,12 @@ enum {
 	OPT_SCALING,
 	OPT_MAP,
 	OPT_TSC,
+	OPT_FOR,
 	OPT_COMPLETION,
 	OPT_DUMP,
 };
 
-/* A decimal number in [least, most]; false for anything else, also "1e", "0x1", "nan", "". */
-static bool parse_number(const char *text, double least, double most, double *out)
+bool options_number(const char *text, double least, double most, double *out)
 {
 	char *end;
 
@@ -81,7 +82,7 @@ static int parse_delay(struct options *o, const char *arg, char *err, size_t siz
 {
 	char buf[40];
 
-	if (!parse_number(arg, 0.1, 3600, &o->delay_s))
+	if (!options_number(arg, 0.1, 3600, &o->delay_s))
 		return options_bad(err, size, "-d '%s': not an interval: give 0.1 to 3600 seconds",
 				   options_shown(arg, buf, sizeof(buf)));
 	return 0;
@@ -92,7 +93,7 @@ static int parse_iterations(struct options *o, const char *arg, char *err, size_
 	char buf[40];
 	double n;
 
-	if (!parse_number(arg, 1, 1e15, &n) || n != floor(n))
+	if (!options_number(arg, 1, 1e15, &n) || n != floor(n))
 		return options_bad(err, size, "-n '%s': not a number of intervals: give 1 or more",
 				   options_shown(arg, buf, sizeof(buf)));
 	o->iterations = (uint64_t)n;
@@ -263,7 +264,7 @@ static int parse_overhead(struct options *o, const char *arg, char *err, size_t 
 {
 	char buf[40];
 
-	if (!parse_number(arg, 0, 100, &o->max_overhead_pct))
+	if (!options_number(arg, 0, 100, &o->max_overhead_pct))
 		return options_bad(
 			err, size,
 			"--max-overhead '%s': not a share of the host: give 0.1 to 100 percent, "
@@ -309,7 +310,7 @@ static int parse_freq(struct options *o, const char *arg, char *err, size_t size
 	char buf[40];
 	double hz;
 
-	if (!parse_number(arg, 0, SAMPLE_HZ_MAX, &hz) || hz != floor(hz))
+	if (!options_number(arg, 0, SAMPLE_HZ_MAX, &hz) || hz != floor(hz))
 		return options_bad(
 			err, size,
 			"-F '%s': not a rate: give 1 to %d samples a second and CPU, or 0 for none",
@@ -520,7 +521,9 @@ const struct option_row option_rows[] = {
 	 parse_guest_vmlinux},
 	{OPT_GUEST_MOUNT, "guestmount", "[NAME=]DIR", "guests' root folders are mounted in DIR, each as its name, UUID or pid",
 	 "@files", COLLECTS, false, parse_guest_mount},
-	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db)", "@path", FOR_RECORD, false, options_parse_output},
+	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db); trace: the new folder", "@path", FOR_RECORD | FOR_TRACE,
+	 false, options_parse_output},
+	{OPT_FOR, "for", "SEC", "trace for this long (5)", "1 5 10 60", FOR_TRACE, false, options_parse_for},
 	{OPT_KEEP, "keep", "TIERS", "how long intervals of which length are kept (1s:1h,10s:24h,60s:7d)", NULL, FOR_RECORD, false,
 	 options_parse_keep},
 	{OPT_MAX_SIZE, "max-size", "SIZE", "the recording grows to no more than this, as 500M or 2G; 1M or more (no limit)", "500M 1G 2G 10G",
@@ -540,11 +543,11 @@ const struct option_row option_rows[] = {
 	{OPT_MAP, "map", "THIS=THAT", "merge: the guest's CPU is the vCPU of this id in KVM (the same number); diff: the VM of A is this one of B (by UUID, else name)",
 	 NULL, FOR_MERGE | FOR_DIFF, false, options_map},
 	{OPT_COMPLETION, "completion", "SHELL", "print the completion script for bash, zsh or fish", "bash zsh fish",
-	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, false, parse_completion},
+	 EVERYWHERE, false, parse_completion},
 	{OPT_DUMP, "dump-tables", "NAME", "print a table: options, commands, fields, tables, collectors, keys", NULL,
-	 SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, true, parse_dump},
-	{'V', "version", NULL, "print the version", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, false, parse_version},
-	{'h', "help", NULL, "print this help", NULL, SHOWS | FOR_RECORD | FOR_DOCTOR | FOR_GUEST_SYMBOLS | FOR_MERGE | FOR_DIFF, false, parse_help},
+	 EVERYWHERE, true, parse_dump},
+	{'V', "version", NULL, "print the version", NULL, EVERYWHERE, false, parse_version},
+	{'h', "help", NULL, "print this help", NULL, EVERYWHERE, false, parse_help},
 };
 /* clang-format on */
 const size_t option_nrows = sizeof(option_rows) / sizeof(option_rows[0]);

@@ -31,6 +31,7 @@ enum command_bit {
 	FOR_REPLAY = 64, /* as the live screen, with --batch as batch */
 	FOR_MERGE = 128,
 	FOR_DIFF = 256,
+	FOR_TRACE = 1024,
 };
 
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
@@ -72,7 +73,8 @@ struct options {
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
 	struct guest_files guest_files; /* --guestkallsyms and so on */
-	const char *output; /* record: the file; NULL: the default one */
+	const char *output; /* record: the file, trace: the folder; NULL: the default one */
+	double for_s; /* trace: --for; 0: the default */
 	struct store_keep keep; /* record: --keep, --max-size */
 	unsigned rows; /* diff: --rows, 0 all */
 	const char *at; /* replay: --at, NULL: all of it */

@@ -10,11 +10,18 @@ int options_bad(char *err, size_t size, const char *fmt, ...) __attribute__((for
 /* A word of the command line, safe for a terminal. Returns buf. */
 const char *options_shown(const char *text, char *buf, size_t size);
 
+/*
+ * options.c: a decimal number in [least, most]; false for anything else, also "1e", "0x1", "nan",
+ * "".
+ */
+bool options_number(const char *text, double least, double most, double *out);
+
 /* options_record.c: parsers of option_rows */
 int options_parse_output(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_keep(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_max_size(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_rows(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_for(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_at(struct options *o, const char *arg, char *err, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The options of record and replay, and how a value that is none is refused (options_priv.h). */
+/* The options of record, replay and trace, and how a value that is none is refused
+ * (options_priv.h). */
 #include "options_priv.h"
 
 #include <errno.h>
@@ -32,6 +33,16 @@ int options_parse_output(struct options *o, const char *arg, char *err, size_t s
 		return options_bad(err, size, "--output '%s': no file: give the one to record into",
 				   arg);
 	o->output = arg;
+	return 0;
+}
+
+int options_parse_for(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!options_number(arg, 0.1, 3600, &o->for_s))
+		return options_bad(err, size, "--for '%s': not a time: give 0.1 to 3600 seconds",
+				   options_shown(arg, buf, sizeof(buf)));
 	return 0;
 }
 

@@ -86,6 +86,9 @@ _kvmtop()
 		words=''
 		compopt -o default 2>/dev/null
 		return ;;
+	--for)
+		words='1 5 10 60'
+		;;
 	--keep)
 		words=''
 		;;
@@ -123,7 +126,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay diff demo doctor guest-symbols merge --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --keep --max-size --at --rows --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay diff demo doctor guest-symbols merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --rows --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }
