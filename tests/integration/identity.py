@@ -6,6 +6,7 @@
 
 import glob
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -14,8 +15,8 @@ import native as n
 KINDS = ("ioport", "mmio", "userexit")
 
 
-def watch():
-    return n.Kvmtop("--event", ",".join(KINDS)).skip(2)
+def watch(*args):
+    return n.Kvmtop("--event", ",".join(KINDS), *args).skip(2)
 
 
 def finish(top, g):
@@ -77,6 +78,26 @@ def short_life():
     n.same(total.get(("ioport", "0x3f8:POUT")), g.counts[0]["out"],
            "a VM that lives 50 ms: its events are counted")
     n.ok(not any(vm["pid"] == g.pid for vm in r[-1]["vms"]), "and its row ends")
+
+
+def a_vcpu_ends(how):
+    """Its thread ends while the VM lives: the last of its counts are in a row of its own."""
+    g = n.Guest("-c", 3, "-m", "user", "out:40 sleep:300 out:300", "mmiow:20 sleep:420 mmiow:200", "sleep:2500")
+    top = watch("--events-by", how)
+    g.go()
+    r = finish(top, g)
+    for i, c in enumerate(g.counts[:2]):
+        n.same(n.only(n.counted(r, g.pid, vcpu=i), *KINDS), n.only(n.truth([c]), *KINDS) | slept(c),
+               f"a vCPU that ends before its VM ({how}): vCPU {i}'s rows have all its counts")
+        rows = [[v["quality"] for v in vm["vcpus"] if v["vcpu"] == i] for x in r for vm in n.vms_of(x, g.pid)
+                if not vm["quality"]]
+        rows = "".join("g" if row == ["gone"] else "+" if row else "-" for row in rows)
+        n.ok(re.fullmatch("[+]+g+-+", rows), f"a vCPU that ends before its VM ({how}): the last row is marked", rows)
+
+
+def slept(c):
+    """SLEEP of a guest in user mode is a port write."""
+    return {("ioport", "0xf2:POUT"): c["sleep"]} if c["sleep"] else {}
 
 
 def ids_with_gaps():
@@ -148,6 +169,8 @@ def main():
     vcpu_changes_threads()
     a_row_follows_its_thread()
     short_life()
+    for how in ("bpf", "perf"):
+        a_vcpu_ends(how)
     ids_with_gaps()
     one_name_twice()
     in_a_container()

@@ -241,10 +241,15 @@ def thread_ends():
     g.stop()
     r = top.end()
     keep("thread", r)
-    rows = [v for x in r for vm in n.vms_of(x, g.pid) for v in vm["vcpus"] if v["vcpu"] == 0]
-    n.ok(any(v["open_exit"] for v in rows), "a vCPU's exit is open", rows)
-    n.same([v["open_exit"] for v in rows[-4:] if v["open_exit"]], [], "but not for ever when its thread ends in one")
-    n.same([v["exit_pct"] for v in rows[-4:] if v["exit_pct"]], [], "it adds nothing to %EXIT any more")
+    rows = [next((v for v in vm["vcpus"] if v["vcpu"] == 0), None) for x in r for vm in n.vms_of(x, g.pid)]
+    held = [v for v in rows if v and v["open_exit"] == "KVM_EXIT_IO"]
+    n.ok(held, "a vCPU's exit is open", rows)
+    last = [v for v in rows if v and v["quality"] == "gone"]
+    n.ok(last and not any(v["open_exit"] for v in last), "but no more when its thread ended in one", last)
+    n.same(rows[-4:], [None] * 4, "its row goes with the interval in which it ended")
+    n.same(n.counted(r, g.pid, vcpu=0).get(("userexit", "KVM_EXIT_IO")), g.counts[0]["io"], "which has the last of it")
+    n.same([vm["open_exit"] for x in r[-4:] for vm in n.vms_of(x, g.pid) if vm["open_exit"] == "KVM_EXIT_IO"], [],
+           "nor is it open for the VM")
     n.same([f["text"] for x in r[-4:] for f in x["findings"] if f["rule"] == "open-exit"], [], "no finding names it")
 
 
