@@ -291,8 +291,10 @@ void exits_samples(struct exits *x, const struct sample *s, size_t n)
 				continue;
 			x->last[s[i].cpu % EX_CPUS] = t;
 		}
-		if (s[i].vcpu_id != t->kvm_id && s[i].vcpu_id >= 0)
+		if (s[i].vcpu_id != t->kvm_id && s[i].vcpu_id >= 0) {
+			x->seen |= s[i].type == EV_ENTRY || s[i].type == EV_EXIT;
 			exits_switch_vcpu(x, t, s[i].vcpu_id);
+		}
 		apply(x, t->v, &s[i]);
 	}
 }
@@ -345,7 +347,6 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 	if (a->other ? !find_other(x, v, &o) : !find_cells(x, v, &o))
 		return;
 	v->touched = true;
-	x->seen |= is_exit;
 	x->accesses += is_exit || a->kind == KIND_HALT ? 0 : a->count;
 	ex_acc_add(&o.cell->now, &acc);
 	if (o.direct && o.vm_cell)
@@ -378,8 +379,11 @@ void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
 {
 	exits_relate(x);
 	for (size_t i = 0; i < n; i++) {
-		struct ex_vcpu *v = vcpu_of(x, a[i].tid, a[i].vcpu_id);
+		struct ex_vcpu *v;
 
+		/* Before its vCPU is looked for: whether events tell it depends on that. */
+		x->seen |= a[i].kind == KIND_VMEXIT && (a[i].count || a[i].timed);
+		v = vcpu_of(x, a[i].tid, a[i].vcpu_id);
 		if (v && a[i].kind < KIND_NR && (a[i].count || a[i].timed))
 			add_aggregate(x, v, &a[i]);
 	}

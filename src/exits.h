@@ -68,6 +68,7 @@ struct ex_thread {
 	struct inv_thread *inv;
 	struct ex_vcpu *v; /* what it runs now, never NULL once it had an event */
 	struct ex_vcpu *own; /* for events before its vCPU is known; NULL mostly */
+	bool one_of_several; /* .own is what it runs now: vCPUs that no event tells apart */
 	struct ex_thread *next_new;
 };
 

@@ -204,14 +204,19 @@ static struct inv_vcpu *living_vcpu(const struct inv_thread *t)
 	return t->vcpu;
 }
 
-/* Only what was collected before its vCPU was known moves; a vCPU's own figures never do. */
-static void set_vcpu(struct exits *x, struct ex_thread *t, struct ex_vcpu *v)
+/*
+ * Only what was collected before its vCPU was known moves; a vCPU's own figures never do, nor what
+ * is of one of several.
+ */
+static void set_vcpu(struct exits *x, struct ex_thread *t, struct ex_vcpu *v, bool one_of_several)
 {
 	struct ex_vcpu *old = t->v;
+	bool was_one = t->one_of_several;
 
 	t->v = v;
 	t->kvm_id = v->inv ? v->inv->kvm_id : -1;
-	if (!old || old == v)
+	t->one_of_several = one_of_several;
+	if (!old || old == v || was_one)
 		return;
 	if (old == t->own || (old->vm && old->vm->provisional && old->vm != v->vm))
 		take_vcpu(x, v, old);
@@ -220,7 +225,9 @@ static void set_vcpu(struct exits *x, struct ex_thread *t, struct ex_vcpu *v)
 static int relate(struct exits *x, struct ex_thread *t)
 {
 	struct inv_vcpu *iv = living_vcpu(t->inv);
-	struct ex_vcpu *v = iv ? state_ex_vcpu(iv) : own_tables(t);
+	/* It runs several in turn, and no event says which: theirs are the VM's, and no vCPU's. */
+	bool one_of_several = iv && t->inv->nvcpus > 1 && !x->seen;
+	struct ex_vcpu *v = iv && !one_of_several ? state_ex_vcpu(iv) : own_tables(t);
 	struct ex_vm *vm = state_ex_vm(iv ? iv->vm : t->inv->vm);
 	struct ex_vm *old = t->v ? t->v->vm : NULL;
 
@@ -238,7 +245,7 @@ static int relate(struct exits *x, struct ex_thread *t)
 			for (unsigned k = 0; k < KIND_HALT; k++)
 				v->pair[k].cell = v->pair[k].vm_cell = NULL;
 	}
-	set_vcpu(x, t, v);
+	set_vcpu(x, t, v, one_of_several);
 	return 0;
 }
 

@@ -162,6 +162,21 @@ static void mark_count(const struct commit *c, unsigned kind, bool total, struct
 	t->rate = missing_mark(m, KIND_BIT(kind), total, t->rate);
 }
 
+/* Its thread runs others too: of its events only kvm_entry, kvm_exit and halts say whose they are.
+ */
+static bool is_shared(const struct snap_vcpu *v)
+{
+	return v->use.cpu.state == VALUE_NA && v->use.cpu.why == WHY_SHARED;
+}
+
+/* An access that is finished after a turn of the other vCPU is counted there. */
+static void mark_shared(struct tally *t)
+{
+	t->low = WHY_SHARED;
+	if (value_has(t->rate))
+		t->rate = value_partial(t->rate.v, WHY_SHARED);
+}
+
 static bool kind_has_time(const struct model *m, enum kvm_kind kind)
 {
 	return kind == KIND_HALT || m->ex.seen;
@@ -292,6 +307,11 @@ void model_put_rows(struct commit *c, const struct ex_set *set, uint32_t vm, int
 			row->vm = vm;
 			row->vcpu = vcpu;
 			put_row(c, cell, &sums, row);
+			if (vcpu >= 0 && is_shared(&c->vcpus[vcpu]) && k != KIND_VMEXIT &&
+			    k != KIND_HALT) {
+				mark_shared(&row->now);
+				mark_shared(&row->total);
+			}
 			if (heat && cell->now.sum >= border)
 				put_heat(c, cell, row);
 			c->nexits++;
@@ -476,6 +496,9 @@ void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_v
 	row->ex.lost = v->ex.dropped;
 	if (!vcpu_ended(iv))
 		put_open(c, &v->ex, &row->ex);
+	/* Counted for the VM alone. */
+	if (is_shared(row) && c->m->no_entry_exit)
+		row->ex.rate = value_na(WHY_SHARED);
 }
 
 struct vm_sum {
@@ -516,7 +539,8 @@ void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *r
 		if (!th || !th->ex.own)
 			continue;
 		/* A vCPU that is not known yet; not a thread that a known one left. */
-		n += th->ex.own == th->ex.v && (th->ex.own->touched || th->ex.own->open);
+		n += th->ex.own == th->ex.v && !th->ex.one_of_several &&
+		     (th->ex.own->touched || th->ex.own->open);
 		add_vcpu(c, th->ex.own, thread_ended(t), &sum);
 	}
 	fill_picture(c, &state->ex.set, &sum.hist, &row->ex);

@@ -43,7 +43,7 @@ struct tally {
 	double avg_ns, stderr_pct; /* 0 for timed < 2 */
 	uint64_t p50_ns, p99_ns, p999_ns;
 	uint8_t pctl; /* enum tally_pctl */
-	uint8_t low; /* enum value_why: why count is too low; WHY_NONE: it is not */
+	uint8_t low; /* enum value_why: why count is not right; WHY_NONE: it is */
 	struct value rate; /* count per second */
 	struct value count_pct, time_pct; /* of the same kind at the same level */
 };

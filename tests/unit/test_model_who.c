@@ -375,6 +375,67 @@ static void a_vcpus_thread_ends(void **state)
 	fixture_free(&f);
 }
 
+/* Thread 101 runs both of the VM's vCPUs in turn. */
+static struct fixture shared(void)
+{
+	struct fixture f = watched();
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 2);
+
+	inventory_set_thread(f.inv, inventory_vcpu(vm, 1), inventory_thread(f.inv, 101));
+	commit_drop(&f, 1 * SEC);
+	return f;
+}
+
+/* No event tells its vCPU: they are the VM's, and no vCPU has what may be the other's. */
+static void what_tells_no_vcpu_is_the_vms(void **state)
+{
+	struct fixture f = shared();
+	struct snapshot *s;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		ev(&f, 1 * SEC + 1000 * i, 101, EV_PIO, 0x60, DIR_READ);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(find_row(s, "web01", -1, KIND_IOPORT, "0x60:PIN")->now.count, 20);
+	for (int v = 0; v < 2; v++) {
+		assert_null(find_row(s, "web01", v, KIND_IOPORT, "0x60:PIN"));
+		assert_int_equal(s->vcpus[v].ex.rate.state, VALUE_NA);
+		assert_int_equal(s->vcpus[v].ex.rate.why, WHY_SHARED);
+	}
+	assert_int_equal(s->vms[0].nvcpu, 2);
+	near(s->vms[0].ex.rate.v, 20);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+/* Entries and exits tell it, but what an access is finished after is not told. */
+static void accesses_of_a_shared_thread_are_marked(void **state)
+{
+	struct fixture f = shared();
+	const struct snap_exit *e;
+	struct snapshot *s;
+
+	(void)state;
+	ev(&f, 1 * SEC + 50, 101, EV_PIO, 0x60, DIR_READ); /* nothing is known yet */
+	an_exit(&f, 1 * SEC + 100, 101, 1, 10);
+	ev_exit(&f, 1 * SEC + 200, 101, 0, MSR);
+	ev(&f, 1 * SEC + 205, 101, EV_PIO, 0x60, DIR_READ);
+	ev_entry(&f, 1 * SEC + 210, 101, 0);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(find_row(s, "web01", -1, KIND_IOPORT, "0x60:PIN")->now.count, 2);
+	assert_int_equal(count_of(s, "web01", 0), 1);
+	assert_int_equal(count_of(s, "web01", 1), 1);
+	assert_int_equal(find_row(s, "web01", 1, KIND_VMEXIT, "msr")->now.low, WHY_NONE);
+	assert_int_equal(s->vcpus[1].ex.rate.state, VALUE_KNOWN);
+	near(s->vcpus[1].ex.rate.v, 1);
+	e = find_row(s, "web01", 0, KIND_IOPORT, "0x60:PIN");
+	assert_int_equal(e->now.count, 1);
+	assert_int_equal(e->now.low, WHY_SHARED);
+	near(s->vms[0].ex.pct.v, 100.0 * 20 / 2e9);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 /* Kernel threads and impossible numbers are nobody's. */
 static void no_thread_no_vm(void **state)
 {
@@ -448,6 +509,8 @@ int main(void)
 		cmocka_unit_test(found_to_be_of_a_known_vm),
 		cmocka_unit_test(a_vcpu_is_unplugged),
 		cmocka_unit_test(a_vcpus_thread_ends),
+		cmocka_unit_test(what_tells_no_vcpu_is_the_vms),
+		cmocka_unit_test(accesses_of_a_shared_thread_are_marked),
 		cmocka_unit_test(no_thread_no_vm),
 		cmocka_unit_test(thousands_of_threads),
 	};
