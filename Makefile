@@ -16,7 +16,7 @@ B ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-PKGS = ncursesw libtraceevent libelf libproc2 jansson expat zlib liblzma sqlite3
+PKGS = ncursesw libtraceevent libelf libproc2 jansson expat zlib liblzma libzstd sqlite3
 # BPF=0: without the programs that read and count inside the kernel, and without clang and libbpf.
 BPF ?= 1
 ifeq ($(BPF),1)

@@ -31,7 +31,7 @@ LAYERS = {
     "tinyvm": ("src/tinyvm src/tinyvm_*", "base"),
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
             "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
-            "src/screen src/replay src/recorder src/merge src/merge_* "
+            "src/report src/report_* src/screen src/replay src/recorder src/merge src/merge_* "
             "src/vm_find src/trace_instance src/trace_guest", "*"),
 }
 
@@ -43,6 +43,7 @@ LIBRARIES = {
                       "base ring collectors"),
     "libelf": (r"(libelf|gelf|elf)\.h|elfutils/.*", "symbols"),
     "zlib": (r"zlib\.h", "symbols model"),
+    "zstd": (r"zstd\.h", "ring"),
     "liblzma": (r"lzma(/.*)?\.h", "symbols"),
     "libbpf": (r"bpf/.*", "collectors"),
     "libproc2": (r"libproc2/.*", "collectors"),

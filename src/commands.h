@@ -32,6 +32,7 @@ int cmd_doctor(const struct options *o);
 int cmd_record(const struct options *o);
 int cmd_replay(const struct options *o);
 int cmd_guest_symbols(const struct options *o);
+int cmd_report(const struct options *o);
 int cmd_merge(const struct options *o);
 int cmd_diff(const struct options *o);
 int cmd_trace(const struct options *o);

@@ -49,6 +49,8 @@ enum {
 	OPT_MAX_SIZE,
 	OPT_AT,
 	OPT_ROWS,
+	OPT_PERF_COMPAT,
+	OPT_EXPLAIN_PERF,
 	OPT_OFFSET,
 	OPT_SCALING,
 	OPT_MAP,
@@ -102,6 +104,7 @@ static int parse_iterations(struct options *o, const char *arg, char *err, size_
 
 static int parse_pid(struct options *o, const char *arg, char *err, size_t size)
 {
+	o->pids = arg;
 	return filter_add_pids(o->filter, arg, err, size);
 }
 
@@ -112,6 +115,7 @@ static int parse_vm(struct options *o, const char *arg, char *err, size_t size)
 
 static int parse_vcpu(struct options *o, const char *arg, char *err, size_t size)
 {
+	o->vcpus = arg;
 	return filter_add_vcpus(o->filter, arg, err, size);
 }
 
@@ -476,16 +480,16 @@ const struct option_row option_rows[] = {
 	 EVERY | FOR_REPLAY, false, parse_batch},
 	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", COLLECTS, false, parse_delay},
 	{'n', "iterations", "N", "end after N intervals (never)", NULL, SHOWS | FOR_RECORD, false, parse_iterations},
-	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", SHOWS, false, parse_pid},
+	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", SHOWS | FOR_REPORT, false, parse_pid},
 	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, SHOWS | FOR_DIFF,
 	 false, parse_vm},
-	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, SHOWS, false, parse_vcpu},
-	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", SHOWS, false,
+	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, SHOWS | FOR_REPORT, false, parse_vcpu},
+	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", SHOWS | FOR_REPORT, false,
 	 parse_sort},
-	{'k', "key", "COLUMN", "the same as --sort", "@fields", SHOWS, false, parse_sort},
-	{'r', "reverse", NULL, "turn the order round", NULL, SHOWS, false, parse_reverse},
+	{'k', "key", "COLUMN", "the same as --sort", "@fields", SHOWS | FOR_REPORT, false, parse_sort},
+	{'r', "reverse", NULL, "turn the order round", NULL, SHOWS | FOR_REPORT, false, parse_reverse},
 	{OPT_FORMAT, "format", "FORMAT", "as text, csv or json (text)", "text csv json",
-	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR | FOR_DIFF, false, parse_format},
+	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR | FOR_DIFF | FOR_REPORT, false, parse_format},
 	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, tsc, exit, vcpu-exit, exit-code, symbol, vcpu-symbol, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
 	 "@tables", FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_table},
 	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
@@ -493,7 +497,7 @@ const struct option_row option_rows[] = {
 	{OPT_COLLECTORS, "collectors", "LIST", "only these sources; doctor lists them (all)", "@collectors",
 	 COLLECTS | FOR_DOCTOR, false, parse_collectors},
 	{OPT_EVENT, "event", "KIND,KIND", "which KVM events: vmexit, mmio, ioport, msr, hypercall, userexit, halt or all (vmexit)",
-	 "vmexit mmio ioport msr hypercall userexit halt all", COLLECTS, false, parse_event},
+	 "vmexit mmio ioport msr hypercall userexit halt all", COLLECTS | FOR_REPORT, false, parse_event},
 	{OPT_TOTALS, "totals", NULL, "counts and times of exits since the start, not of the interval", NULL,
 	 SHOWS, false, parse_totals},
 	{OPT_WHEN, "when", "EXPR", "only rows for which this holds: 'steal_max_pct>20 and exit_pct>5 for 3'; exit status 3 when there was one",
@@ -531,6 +535,12 @@ const struct option_row option_rows[] = {
 	{OPT_AT, "at", "TIME", "replay from this time, or from one to another: 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, 03:00-03:10",
 	 NULL, FOR_REPLAY, false, options_parse_at},
 	{OPT_ROWS, "rows", "N", "rows of each part of a comparison; 0: all (20)", "0 10 20 50", FOR_DIFF, false, options_parse_rows},
+	{'i', "input", "FILE", "report on this file of perf kvm stat record, - for standard input", "@path", FOR_REPORT, false,
+	 options_parse_input},
+	{OPT_PERF_COMPAT, "perf-compat", NULL, "to the byte what perf kvm stat report of Linux 6.1 prints, its faults included (-k sample or time)",
+	 NULL, FOR_REPORT, false, options_parse_perf_compat},
+	{OPT_EXPLAIN_PERF, "explain-perf", NULL, "after the tables each difference to perf's, with its cause", NULL, FOR_REPORT, false,
+	 options_parse_explain_perf},
 	{'H', "host-trace", "FILE", "the host's trace, - for standard input", "@path", FOR_MERGE, false, options_host_trace},
 	{'G', "guest-trace", "[NAME=]FILE", "a guest's trace; may be repeated; the next four options behind it are for this guest, before the first for all",
 	 "@path", FOR_MERGE, false, options_guest_trace},
@@ -692,6 +702,8 @@ static int check_together(struct options *o, char *err, size_t size)
 	struct batch_columns columns;
 	int rc;
 
+	if (o->command->bit == FOR_REPORT)
+		return options_check_report(o, err, size);
 	rc = check_sort(o, t, err, size);
 	if (rc)
 		return rc;

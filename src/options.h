@@ -31,6 +31,7 @@ enum command_bit {
 	FOR_REPLAY = 64, /* as the live screen, with --batch as batch */
 	FOR_MERGE = 128,
 	FOR_DIFF = 256,
+	FOR_REPORT = 512,
 	FOR_TRACE = 1024,
 };
 
@@ -78,6 +79,9 @@ struct options {
 	struct store_keep keep; /* record: --keep, --max-size */
 	unsigned rows; /* diff: --rows, 0 all */
 	const char *at; /* replay: --at, NULL: all of it */
+	const char *input; /* report: the file */
+	const char *pids, *vcpus; /* report: -p, --vcpu as given last; NULL: all */
+	bool perf_compat, explain_perf; /* report */
 	struct merge_words merge; /* what merge is told, in its order; diff: --map */
 	char **words; /* behind the command's word, where it takes some; n of them */
 	int nwords;

@@ -24,4 +24,10 @@ int options_parse_rows(struct options *o, const char *arg, char *err, size_t siz
 int options_parse_for(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_at(struct options *o, const char *arg, char *err, size_t size);
 
+/* options_report.c: the same, and what can be judged when all are known */
+int options_parse_input(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_perf_compat(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_explain_perf(struct options *o, const char *arg, char *err, size_t size);
+int options_check_report(struct options *o, char *err, size_t size);
+
 #endif

@@ -2,7 +2,8 @@
 /*
  * The layout of a perf.data file, after tools/perf/Documentation/perf.data-file-format.txt:
  * a header that names three sections (attributes with their ids, data, and behind the data a table
- * of features of which only the tracing data are of interest here).
+ * of features of which only the tracing data and the CPU are of interest here). In pipe mode the
+ * same comes as records before the others.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +28,6 @@ struct file_header {
 
 /* ---- bytes ---- */
 
-static bool within(const struct perfdata *p, struct span s)
-{
-	return s.offset <= p->len && s.size <= p->len - s.offset;
-}
-
 bool perfdata_grow(void *array, size_t n, size_t *room, size_t size)
 {
 	void *old, *new;
@@ -54,31 +50,56 @@ static const char *take_string(struct cursor *c)
 	return (const char *)take(c, end ? (uint64_t)(end - c->at) + 1 : UINT64_MAX);
 }
 
-/* ---- header, events ---- */
-
-static int take_ids(struct perfdata *p, struct span s, uint32_t event)
+/*
+ * A copy of a section; a byte more than its size, so that an empty one is memory too. -EBADMSG
+ * where the file ends before it does.
+ */
+static int load(const struct perfdata *p, struct span s, uint8_t **out)
 {
-	struct cursor c;
+	uint64_t end = p->fd < 0 ? p->len : p->file_size, got = 0;
 
-	if (!within(p, s))
+	if (s.offset > end || s.size > end - s.offset)
 		return -EBADMSG;
-	c = (struct cursor){p->bytes + s.offset, s.size, true};
-	while (c.left >= sizeof(uint64_t)) {
-		if (!perfdata_grow(&p->id, p->nid, &p->id_room, sizeof(*p->id)))
-			return -ENOMEM;
-		p->id[p->nid++] = (struct event_id){take_u64(&c), event};
+	*out = malloc(s.size + 1);
+	if (!*out)
+		return -ENOMEM;
+	if (p->fd < 0)
+		memcpy(*out, p->bytes + s.offset, s.size);
+	while (p->fd >= 0 && got < s.size) {
+		ssize_t n = pread(p->fd, *out + got, s.size - got, (off_t)(s.offset + got));
+
+		if (n <= 0 && !(n < 0 && errno == EINTR)) {
+			n = n < 0 ? -errno : -EBADMSG;
+			free(*out);
+			*out = NULL;
+			return (int)n;
+		}
+		got += n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
 }
 
-/* One attribute as this file has it: older ones are shorter, newer ones longer. */
-static int take_event(struct perfdata *p, const uint8_t *at, size_t size, struct perf_event_attr *a)
-{
-	struct span ids;
+/* ---- events ---- */
 
-	memcpy(a, at, size < sizeof(*a) ? size : sizeof(*a));
-	memcpy(&ids, at + size, sizeof(ids));
-	return take_ids(p, ids, (uint32_t)(a - p->attr));
+int perfdata_add_event(struct perfdata *p, struct cursor attr, struct cursor ids)
+{
+	struct perf_event_attr *a;
+
+	if (p->nattr >= EVENTS_MAX)
+		return -EBADMSG;
+	if (!perfdata_grow(&p->attr, p->nattr, &p->attr_room, sizeof(*p->attr)))
+		return -ENOMEM;
+	a = &p->attr[p->nattr];
+	memset(a, 0, sizeof(*a));
+	memcpy(a, attr.at, attr.left < sizeof(*a) ? attr.left : sizeof(*a));
+	p->alike = (p->alike || !p->nattr) && a->sample_type == p->attr[0].sample_type;
+	while (ids.left >= sizeof(uint64_t)) {
+		if (!perfdata_grow(&p->id, p->nid, &p->id_room, sizeof(*p->id)))
+			return -ENOMEM;
+		p->id[p->nid++] = (struct event_id){take_u64(&ids), (uint32_t)p->nattr};
+	}
+	p->nattr++;
+	return 0;
 }
 
 static int by_id(const void *a, const void *b)
@@ -88,85 +109,247 @@ static int by_id(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+void perfdata_sort_ids(struct perfdata *p)
+{
+	if (p->nid)
+		qsort(p->id, p->nid, sizeof(*p->id), by_id);
+}
+
 bool perfdata_find_event(const struct perfdata *p, uint64_t id, uint32_t *event)
 {
-	struct event_id key = {.id = id};
-	const struct event_id *found =
-		p->nid ? bsearch(&key, p->id, p->nid, sizeof(key), by_id) : NULL;
+	size_t from = 0, n = p->nid;
 
-	if (found)
-		*event = found->event;
-	return found;
+	while (n) { /* once a record: not through a function pointer */
+		size_t half = n / 2;
+
+		if (p->id[from + half].id < id) {
+			from += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	if (from >= p->nid || p->id[from].id != id)
+		return false;
+	*event = p->id[from].event;
+	return true;
+}
+
+/* One attribute as this file has it: older ones are shorter, newer ones longer. */
+static int take_event(struct perfdata *p, const uint8_t *at, size_t size)
+{
+	uint8_t *ids = NULL;
+	struct span s;
+	int rc;
+
+	memcpy(&s, at + size, sizeof(s));
+	rc = load(p, s, &ids);
+	if (!rc)
+		rc = perfdata_add_event(p, (struct cursor){at, size, true},
+					(struct cursor){ids, s.size, true});
+	free(ids);
+	return rc;
 }
 
 static int take_events(struct perfdata *p, const struct file_header *h)
 {
 	uint64_t n, size = h->attr_size;
-	int rc = 0;
+	uint8_t *attrs = NULL;
+	int rc;
 
-	if (size < PERF_ATTR_SIZE_VER0 + sizeof(struct span) || !within(p, h->attrs))
+	if (size < PERF_ATTR_SIZE_VER0 + sizeof(struct span))
 		return -EBADMSG;
 	n = h->attrs.size / size;
 	if (!n || n > EVENTS_MAX)
 		return -EBADMSG;
-	p->attr = calloc(n, sizeof(*p->attr));
-	if (!p->attr)
-		return -ENOMEM;
-	p->nattr = n;
-	p->alike = true;
-	for (size_t i = 0; i < n && !rc; i++) {
-		rc = take_event(p, p->bytes + h->attrs.offset + i * size,
-				size - sizeof(struct span), &p->attr[i]);
-		p->alike &= p->attr[i].sample_type == p->attr[0].sample_type;
-	}
-	if (p->nid)
-		qsort(p->id, p->nid, sizeof(*p->id), by_id);
+	rc = load(p, h->attrs, &attrs);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = take_event(p, attrs + i * size, size - sizeof(struct span));
+	free(attrs);
+	perfdata_sort_ids(p);
 	return rc;
 }
 
-/* The table behind the data: a span for each feature that the header's bits name, in order. */
-static void find_tracing_data(struct perfdata *p, const struct file_header *h)
-{
-	struct cursor c;
-	struct span s = {0};
+/* ---- features ---- */
 
-	if (!h->data.size || !within(p, h->data))
-		return; /* cut off before its end was written */
-	c = (struct cursor){p->bytes + h->data.offset + h->data.size,
-			    p->len - h->data.offset - h->data.size, true};
-	for (unsigned bit = 0; bit <= FEATURE_TRACING_DATA; bit++) {
-		if (!(h->features[0] & UINT64_C(1) << bit))
+static int take_tracing(struct perfdata *p, struct cursor c)
+{
+	if (p->tracing)
+		return 0;
+	p->tracing = malloc(c.left + 1);
+	if (!p->tracing)
+		return -ENOMEM;
+	memcpy(p->tracing, c.at, c.left);
+	p->tracing_len = c.left;
+	return 0;
+}
+
+int perfdata_take_feature(struct perfdata *p, unsigned feature, struct cursor c)
+{
+	const uint8_t *text;
+	uint32_t n;
+
+	if (feature == FEATURE_TRACING_DATA)
+		return take_tracing(p, c);
+	if (feature != FEATURE_CPUID || p->cpuid)
+		return 0;
+	n = take_u32(&c);
+	text = take(&c, n);
+	if (!text)
+		return 0;
+	p->cpuid = strndup((const char *)text, n);
+	return p->cpuid ? 0 : -ENOMEM;
+}
+
+static int load_feature(struct perfdata *p, unsigned feature, struct span s)
+{
+	uint8_t *bytes = NULL;
+	int rc = load(p, s, &bytes);
+
+	if (!rc)
+		rc = perfdata_take_feature(p, feature, (struct cursor){bytes, s.size, true});
+	free(bytes);
+	return rc == -EBADMSG ? 0 : rc; /* cut off: so that is missing */
+}
+
+/* The table behind the data: a span for each feature that the header's bits name, in order. */
+static int take_features(struct perfdata *p, const struct file_header *h)
+{
+	struct span all = {h->data.offset + h->data.size, 0}, s;
+	uint8_t *table = NULL;
+	struct cursor c;
+	int rc;
+
+	if (!h->data.size || all.offset < h->data.size)
+		return 0; /* cut off before its end was written */
+	for (unsigned bit = 0; bit <= FEATURE_CPUID; bit++)
+		all.size += h->features[0] >> bit & 1 ? sizeof(s) : 0;
+	rc = load(p, all, &table);
+	c = (struct cursor){table, all.size, true};
+	for (unsigned bit = 0; bit <= FEATURE_CPUID && !rc; bit++) {
+		if (!(h->features[0] >> bit & 1))
 			continue;
 		s.offset = take_u64(&c);
 		s.size = take_u64(&c);
-		if (bit == FEATURE_TRACING_DATA && c.ok && within(p, s))
-			p->tracing = s;
+		rc = load_feature(p, bit, s);
 	}
+	free(table);
+	return rc == -EBADMSG ? 0 : rc;
+}
+
+/* ---- header ---- */
+
+static int begin_data(struct perfdata *p)
+{
+	uint64_t end = p->fd < 0 ? p->len : p->file_size;
+
+	/* The size is written last: where that was not done, all that follows are records. */
+	if (!p->data.size || p->data.size > end - p->data.offset) {
+		p->data.size = end - p->data.offset;
+		p->sum.cut = true;
+	}
+	p->in.more = p->data.size;
+	if (p->fd < 0)
+		p->in = (struct window){.at = p->bytes + p->data.offset, .left = p->data.size};
+	else if (lseek(p->fd, (off_t)p->data.offset, SEEK_SET) < 0)
+		return -errno;
+	return 0;
+}
+
+static int take_file(struct perfdata *p)
+{
+	struct file_header h;
+	uint8_t *bytes = NULL;
+	int rc = load(p, (struct span){0, sizeof(h)}, &bytes);
+
+	if (rc)
+		return rc;
+	memcpy(&h, bytes, sizeof(h));
+	free(bytes);
+	if (h.size < sizeof(h) || h.data.offset > (p->fd < 0 ? p->len : p->file_size))
+		return -EBADMSG;
+	rc = take_events(p, &h);
+	if (!rc)
+		rc = take_features(p, &h);
+	p->data = h.data;
+	return rc ? rc : begin_data(p);
+}
+
+/* A record of pipe mode that says what a file has in its header. */
+static int on_leading(void *ctx, const uint8_t *bytes, struct perf_event_header h)
+{
+	struct cursor c = {bytes + sizeof(h), h.size - sizeof(h), true}, attr = c;
+	struct perfdata *p = ctx;
+	uint32_t size;
+
+	p->sum.records++;
+	if (h.type == USER_FEATURE) {
+		uint64_t feature = take_u64(&c);
+
+		return c.ok ? perfdata_take_feature(p, feature < UINT32_MAX ? (unsigned)feature : 0,
+						    c)
+			    : 0;
+	}
+	if (h.type != USER_ATTR)
+		return 0;
+	(void)take_u32(&c); /* type; the size follows */
+	size = take_u32(&c);
+	c = attr;
+	if (size < PERF_ATTR_SIZE_VER0 || !take(&c, size))
+		return -EBADMSG;
+	attr.left = size;
+	return perfdata_add_event(p, attr, c);
+}
+
+static int take_pipe(struct perfdata *p)
+{
+	int rc;
+
+	p->pipe = true;
+	if (p->fd < 0)
+		p->in = (struct window){.at = p->bytes + PIPE_HEADER, .left = p->len - PIPE_HEADER};
+	else
+		p->in.more = UINT64_MAX;
+	rc = perfdata_stream(p, true, on_leading, p);
+	perfdata_sort_ids(p);
+	return rc ? rc : p->nattr ? 0 : -EBADMSG;
+}
+
+/* The first bytes of any kind, from a descriptor that may be a pipe. */
+static int first_bytes(struct perfdata *p, uint8_t *first)
+{
+	size_t got = 0;
+
+	if (p->fd < 0 && p->len >= PIPE_HEADER)
+		memcpy(first, p->bytes, PIPE_HEADER);
+	while (p->fd >= 0 && got < PIPE_HEADER) {
+		ssize_t n = read(p->fd, first + got, PIPE_HEADER - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			return -EBADMSG;
+		got += (size_t)n;
+	}
+	return p->fd < 0 && p->len < PIPE_HEADER ? -EBADMSG : 0;
 }
 
 static int take_header(struct perfdata *p)
 {
-	struct file_header h = {0};
-	int rc;
+	uint8_t first[PIPE_HEADER];
+	uint64_t size;
+	int rc = first_bytes(p, first);
 
-	if (p->len < PIPE_HEADER)
-		return -EBADMSG;
-	memcpy(&h, p->bytes, p->len < sizeof(h) ? p->len : sizeof(h));
-	if (memcmp(h.magic, MAGIC, sizeof(h.magic)))
-		return !memcmp(h.magic, "2ELIFREP", sizeof(h.magic)) ? -ENOTSUP : -EBADMSG;
-	if (h.size == PIPE_HEADER)
-		return -ENOTSUP;
-	if (p->len < sizeof(h) || h.size < sizeof(h) || h.data.offset > p->len)
-		return -EBADMSG;
-	rc = take_events(p, &h);
 	if (rc)
 		return rc;
-	find_tracing_data(p, &h);
-	p->data = h.data;
-	/* The size is written last: where that was not done, all that follows are records. */
-	if (!p->data.size || !within(p, p->data))
-		p->data.size = p->len - p->data.offset;
-	return 0;
+	if (memcmp(first, MAGIC, 8))
+		return !memcmp(first, "2ELIFREP", 8) ? -ENOTSUP : -EBADMSG;
+	memcpy(&size, first + 8, sizeof(size));
+	if (size == PIPE_HEADER)
+		return take_pipe(p);
+	return p->fd >= 0 && p->file_size == UINT64_MAX ? -ESPIPE : take_file(p);
 }
 
 /* ---- formats ---- */
@@ -204,7 +387,7 @@ static int system_formats(struct cursor *c, perfdata_format_fn fn, void *ctx)
 int perfdata_formats(const struct perfdata *p, perfdata_format_fn fn, void *ctx)
 {
 	static const char magic[] = "\x17\x08\x44tracing";
-	struct cursor c = {p->bytes + p->tracing.offset, p->tracing.size, true};
+	struct cursor c = {p->tracing, p->tracing_len, true};
 	const uint8_t *m = take(&c, sizeof(magic) - 1), *order;
 	uint32_t n;
 	int rc = 0;
@@ -235,14 +418,28 @@ const struct perf_event_attr *perfdata_attr(const struct perfdata *p, size_t eve
 	return event < p->nattr ? &p->attr[event] : NULL;
 }
 
+const char *perfdata_cpuid(const struct perfdata *p)
+{
+	return p->cpuid;
+}
+
+const struct perfdata_sum *perfdata_sum(const struct perfdata *p)
+{
+	return &p->sum;
+}
+
 void perfdata_free(struct perfdata *p)
 {
 	if (!p)
 		return;
-	free(p->own);
+	if (p->own_fd)
+		close(p->fd);
+	perfdata_unpack_free(p->unpack);
+	free(p->in.buf);
+	free(p->tracing);
+	free(p->cpuid);
 	free(p->attr);
 	free(p->id);
-	free(p->place);
 	free(p);
 }
 
@@ -263,46 +460,42 @@ int perfdata_parse(const void *bytes, size_t len, struct perfdata **out)
 
 	if (!p)
 		return -ENOMEM;
+	p->fd = -1;
 	p->bytes = bytes;
 	p->len = len;
 	return parse(p, out);
 }
 
-static int read_all(int fd, uint8_t **bytes, size_t *len)
+static int parse_fd(int fd, bool own, struct perfdata **out)
 {
+	struct perfdata *p = calloc(1, sizeof(*p));
 	struct stat st;
-	ssize_t n = 1;
+	int rc = 0;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOTSUP; /* a pipe's recording has another form */
-	*bytes = malloc((size_t)st.st_size + 1);
-	if (!*bytes)
-		return -ENOMEM;
-	for (*len = 0; n && *len < (size_t)st.st_size; *len += (size_t)n) {
-		n = read(fd, *bytes + *len, (size_t)st.st_size - *len);
-		if (n < 0)
-			return -errno;
+	if (!p || fstat(fd, &st))
+		rc = p ? -errno : -ENOMEM;
+	else if (S_ISDIR(st.st_mode))
+		rc = -EISDIR;
+	if (rc) {
+		free(p);
+		if (own)
+			close(fd);
+		return rc;
 	}
-	return 0;
+	p->fd = fd;
+	p->own_fd = own;
+	p->file_size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : UINT64_MAX;
+	return parse(p, out);
+}
+
+int perfdata_open_fd(int fd, struct perfdata **out)
+{
+	return parse_fd(fd, false, out);
 }
 
 int perfdata_open(int dir_fd, const char *path, struct perfdata **out)
 {
-	struct perfdata *p = calloc(1, sizeof(*p));
-	int rc, fd;
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 
-	if (!p)
-		return -ENOMEM;
-	fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	rc = fd < 0 ? -errno : read_all(fd, &p->own, &p->len);
-	if (fd >= 0)
-		close(fd);
-	if (rc) {
-		perfdata_free(p);
-		return rc;
-	}
-	p->bytes = p->own;
-	return parse(p, out);
+	return fd < 0 ? -errno : parse_fd(fd, true, out);
 }

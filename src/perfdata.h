@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads a perf.data file: the events it was recorded with, their formats, and its records in time
- * order.
+ * Reads what `perf record` writes: the events it was recorded with, their formats, and its records
+ * in perf's own order. A file, the same bytes in memory, or perf's pipe mode (`perf record -o -`),
+ * also compressed (`-z`); of this machine's byte order.
  *
- * Works on the file's bytes in memory, all of which are untrusted: nothing is read beyond them.
- * Files as `perf record` writes them to a disk on this machine's byte order; not its pipe mode, and
- * not compressed ones.
+ * Memory is bounded: records are read in pieces, and what waits for its turn is a small copy that
+ * the caller makes of those it wants. All bytes are untrusted: nothing is read beyond them.
  */
 #ifndef KVMTOP_PERFDATA_H
 #define KVMTOP_PERFDATA_H
@@ -18,17 +18,24 @@
 struct perfdata;
 
 /*
- * Takes len bytes, which must outlive it. -EBADMSG: no perf.data, or a broken one; -ENOTSUP: pipe
- * mode, the other byte order, or compressed; -ENOMEM. *out is freed with perfdata_free().
+ * Takes len bytes, which must outlive it. -EBADMSG: no perf.data, or a broken one; -ENOTSUP: the
+ * other byte order; -ENOMEM. *out is freed with perfdata_free().
  */
 int perfdata_parse(const void *bytes, size_t len, struct perfdata **out);
-/* Reads the file into memory of its own. Also -errno of open(2) and read(2). */
+/*
+ * A file, a FIFO in pipe mode, or what is open already as fd (not owned: close it afterwards).
+ * Also -errno of open(2) and read(2); -ESPIPE: the file mode through a pipe, which ends with what
+ * must be known first; -EISDIR.
+ */
 int perfdata_open(int dir_fd, const char *path, struct perfdata **out);
+int perfdata_open_fd(int fd, struct perfdata **out);
 void perfdata_free(struct perfdata *p);
 
 /* How many events it was recorded with, and their attributes (as far as this kernel's go). */
 size_t perfdata_events(const struct perfdata *p);
 const struct perf_event_attr *perfdata_attr(const struct perfdata *p, size_t event);
+/* What the recording says of its CPU ("GenuineIntel-6-85-7"); NULL: nothing. */
+const char *perfdata_cpuid(const struct perfdata *p);
 
 /*
  * Calls fn for each event format (the text of tracefs' format file, not terminated) that came
@@ -50,12 +57,41 @@ struct perfdata_record {
 };
 
 /*
- * All records in time order, those of one time as they stand in the file; until fn returns
- * non-zero. Returns that, 0 or -ENOMEM. What makes no sense is left out and counted.
+ * Who reads: take() sees each record as it stands in the file (what r points to is valid during the
+ * call only) and writes what it needs of it to its slot; give() gets the slots in the order in
+ * which perf hands out the records. take() returns 1: kept, 0: not wanted, or -errno; give() 0, or
+ * anything else to end the reading, which returns it.
+ *
+ * The order: by time, those of one time as they stand in the file; but where perf marked a round
+ * of its reading, what is older than the round before is handed out, and a record that comes
+ * later with an older time follows it, as it does in perf. A record without a time comes at once.
  */
+struct perfdata_reader {
+	size_t slot; /* its size in bytes; aligned to 8 */
+	int (*take)(void *ctx, const struct perfdata_record *r, void *slot);
+	int (*give)(void *ctx, int64_t time, const void *slot);
+	void *ctx;
+};
+
+/* Reads all of it, once. 0, -errno, or what the reader ended it with. */
+int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader);
+
+/* The same for small ones: whole records, all of which are kept in memory to the end. */
 typedef int (*perfdata_record_fn)(void *ctx, const struct perfdata_record *r);
 int perfdata_read(struct perfdata *p, perfdata_record_fn fn, void *ctx);
-/* Records that were left out by the last perfdata_read(), bytes at the end that are none. */
-uint64_t perfdata_broken(const struct perfdata *p);
+
+/* What was found, after reading. */
+struct perfdata_sum {
+	uint64_t records; /* of all kinds, those of perf itself too */
+	uint64_t samples;
+	uint64_t rounds; /* perf's marks */
+	uint64_t lost_records, lost; /* LOST: how many, and how many events they tell of */
+	uint64_t lost_samples; /* LOST_SAMPLES */
+	uint64_t broken; /* left out for they make no sense, a torn one at the end too */
+	uint64_t unordered; /* came after younger ones had been handed out */
+	bool cut; /* it ends before its own end: cut off, or still being written */
+	bool early; /* no more memory was to be taken: order is not sure over long spans */
+};
+const struct perfdata_sum *perfdata_sum(const struct perfdata *p);
 
 #endif

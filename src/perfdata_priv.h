@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Between perfdata.c (the file and what it says of itself) and perfdata_records.c. */
+/*
+ * Between the files of perfdata.h: perfdata.c (the header and what it says), perfdata_stream.c
+ * (records one after the other), perfdata_records.c (the fields of one), perfdata_order.c (their
+ * order in time) and perfdata_unpack.c (compressed ones).
+ */
 #ifndef KVMTOP_PERFDATA_PRIV_H
 #define KVMTOP_PERFDATA_PRIV_H
 
@@ -18,24 +22,37 @@ struct event_id {
 	uint32_t event;
 };
 
-struct place {
-	int64_t time;
-	uint64_t offset;
+/* Bytes of the recording that are being looked at: the caller's, or a buffer that is refilled. */
+struct window {
+	const uint8_t *at;
+	size_t left;
+	uint8_t *buf;
+	size_t cap;
+	uint64_t more; /* bytes that may still be read from the file */
 };
 
+struct unpack; /* perfdata_unpack.c */
+
 struct perfdata {
-	const uint8_t *bytes;
+	int fd; /* -1: all is in memory */
+	bool own_fd;
+	bool pipe; /* perf's pipe mode: the header comes as records */
+	const uint8_t *bytes; /* where all is in memory, len of them */
 	size_t len;
-	uint8_t *own; /* bytes, where they are ours */
-	struct span data, tracing;
+	uint64_t file_size; /* of a file; a pipe's end is not known */
+	struct span data;
+	uint8_t *tracing; /* a copy of its section, tracing_len bytes */
+	size_t tracing_len;
+	char *cpuid;
 	struct perf_event_attr *attr;
-	size_t nattr;
-	struct event_id *id; /* sorted */
+	size_t nattr, attr_room;
+	struct event_id *id; /* sorted once ids_sorted */
 	size_t nid, id_room;
+	bool ids_sorted;
 	bool alike; /* all events have one sample_type */
-	struct place *place;
-	size_t nplace, place_room;
-	uint64_t broken;
+	struct window in;
+	struct unpack *unpack;
+	struct perfdata_sum sum;
 };
 
 /* A part of the file that is read from its front; `ok` turns false at its end. */
@@ -78,12 +95,66 @@ static inline uint32_t take_u32(struct cursor *c)
 	return v;
 }
 
-/*
- * Room for one more element of `size` bytes in *array (a pointer to any pointer); false: no memory.
- * Implemented by perfdata.c.
- */
+static inline struct perf_event_header header_at(const uint8_t *at)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, at, sizeof(h));
+	return h;
+}
+
+/* ---- perfdata.c ---- */
+
+/* Room for one more element of `size` bytes in *array (a pointer to any pointer); false: no
+ * memory. */
 bool perfdata_grow(void *array, size_t n, size_t *room, size_t size);
-/* The event that an id belongs to. Implemented by perfdata.c. */
+/* The event that an id belongs to. */
 bool perfdata_find_event(const struct perfdata *p, uint64_t id, uint32_t *event);
+/* One more event, its attribute in `size` bytes (older ones are shorter) and its ids. */
+int perfdata_add_event(struct perfdata *p, struct cursor attr, struct cursor ids);
+void perfdata_sort_ids(struct perfdata *p);
+/* One section of the header, or a record that has its content. */
+int perfdata_take_feature(struct perfdata *p, unsigned feature, struct cursor c);
+
+#define FEATURE_TRACING_DATA 1
+#define FEATURE_CPUID 9
+
+/* ---- perfdata_records.c ---- */
+
+/* Decodes the record at r->bytes, r->size, r->type and r->misc, which is whole. */
+bool perfdata_decode(const struct perfdata *p, struct perfdata_record *r);
+
+/* ---- perfdata_stream.c ---- */
+
+/*
+ * Hands each record to fn, those of perf itself (type 64 and above) as far as fn knows what to do
+ * with them. leading: stops before the first record of the kernel's, which stays to be read.
+ */
+typedef int (*perfdata_raw_fn)(void *ctx, const uint8_t *bytes, struct perf_event_header h);
+int perfdata_stream(struct perfdata *p, bool leading, perfdata_raw_fn fn, void *ctx);
+/* n bytes in a row at p->in.at; false: there are fewer. *err: -errno of read(2). */
+bool perfdata_fill(struct perfdata *p, size_t n, int *err);
+
+/* Records of perf itself. */
+enum {
+	USER_TYPE_START = 64,
+	USER_ATTR = 64,
+	USER_TRACING_DATA = 66, /* followed by data, as is AUXTRACE */
+	USER_FINISHED_ROUND = 68,
+	USER_AUXTRACE = 71,
+	USER_FEATURE = 80,
+	USER_COMPRESSED = 81,
+	USER_COMPRESSED2 = 83,
+};
+
+/* ---- perfdata_unpack.c ---- */
+
+/*
+ * Unpacks n bytes and hands on the records that are whole now. -EBADMSG: they do not unpack;
+ * -ENOTSUP: without libzstd.
+ */
+int perfdata_unpack(struct perfdata *p, const uint8_t *bytes, size_t n, perfdata_raw_fn fn,
+		    void *ctx);
+void perfdata_unpack_free(struct unpack *u);
 
 #endif

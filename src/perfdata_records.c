@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The records of a perf.data file: where their fields stand, which follows from the sample_type of
- * their event, and their order in time. The order is made by sorting all of them: perf's own marks
- * (FINISHED_ROUND) bound the memory of a reader of a pipe, which this is not.
+ * their event.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "perfdata_priv.h"
-
-/* Records of perf itself, behind the kernel's own. */
-#define USER_TYPE_START 64
-#define USER_AUXTRACE 71 /* followed by data that its size does not tell */
-#define USER_COMPRESSED 81
-#define USER_COMPRESSED2 83
-
-static struct perf_event_header header_at(const struct perfdata *p, uint64_t offset)
-{
-	struct perf_event_header h;
-
-	memcpy(&h, p->bytes + offset, sizeof(h));
-	return h;
-}
 
 static uint64_t word(const uint8_t *at)
 {
@@ -145,104 +127,15 @@ static bool take_trailer(const struct perf_event_attr *a, struct cursor c,
 	return c.ok;
 }
 
-/* Decodes the record at that offset, which is whole. */
-static bool decode(const struct perfdata *p, uint64_t offset, struct perfdata_record *r)
+bool perfdata_decode(const struct perfdata *p, struct perfdata_record *r)
 {
-	struct perf_event_header h = header_at(p, offset);
-	struct cursor c = {p->bytes + offset + sizeof(h), h.size - sizeof(h), true};
+	size_t head = sizeof(struct perf_event_header);
+	struct cursor c = {r->bytes + head, r->size - head, true};
 
-	*r = (struct perfdata_record){.bytes = p->bytes + offset,
-				      .type = h.type,
-				      .misc = h.misc,
-				      .size = h.size,
-				      .pid = -1,
-				      .tid = -1,
-				      .cpu = -1};
+	r->pid = r->tid = r->cpu = -1;
 	if (!event_of(p, r, &r->event))
 		return false;
-	if (h.type == PERF_RECORD_SAMPLE)
+	if (r->type == PERF_RECORD_SAMPLE)
 		return take_sample(&p->attr[r->event], c, r);
 	return take_trailer(&p->attr[r->event], c, r);
-}
-
-/* Notes the record's place; 0, or -errno where nothing behind it can be read. */
-static int note(struct perfdata *p, uint64_t offset, uint32_t type)
-{
-	struct perfdata_record r;
-
-	if (type == USER_COMPRESSED || type == USER_COMPRESSED2)
-		return -ENOTSUP;
-	if (type >= USER_TYPE_START)
-		return 0;
-	if (!decode(p, offset, &r)) {
-		p->broken++;
-		return 0;
-	}
-	if (!perfdata_grow(&p->place, p->nplace, &p->place_room, sizeof(*p->place)))
-		return -ENOMEM;
-	p->place[p->nplace++] = (struct place){r.time, offset};
-	return 0;
-}
-
-/* Where the next record begins; 0: here is none. */
-static uint64_t behind(const struct perfdata *p, uint64_t at, uint64_t end)
-{
-	struct perf_event_header h;
-	uint64_t more = 0;
-
-	if (end - at < sizeof(h))
-		return 0;
-	h = header_at(p, at);
-	if (h.size < sizeof(h) || h.size > end - at)
-		return 0;
-	if (h.type == USER_AUXTRACE && h.size >= sizeof(h) + 8)
-		more = word(p->bytes + at + sizeof(h));
-	return more > end - at - h.size ? 0 : at + h.size + more;
-}
-
-static int note_all(struct perfdata *p)
-{
-	uint64_t at = p->data.offset, end = at + p->data.size, next;
-	int rc = 0;
-
-	p->nplace = 0;
-	p->broken = 0;
-	for (; at < end && !rc; at = next) {
-		next = behind(p, at, end);
-		if (!next) {
-			p->broken++;
-			break;
-		}
-		rc = note(p, at, header_at(p, at).type);
-	}
-	return rc;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-int perfdata_read(struct perfdata *p, perfdata_record_fn fn, void *ctx)
-{
-	int rc = note_all(p);
-
-	if (!rc && p->nplace)
-		qsort(p->place, p->nplace, sizeof(*p->place), by_time);
-	for (size_t i = 0; i < p->nplace && !rc; i++) {
-		struct perfdata_record r;
-
-		if (decode(p, p->place[i].offset, &r))
-			rc = fn(ctx, &r);
-	}
-	return rc;
-}
-
-uint64_t perfdata_broken(const struct perfdata *p)
-{
-	return p->broken;
 }

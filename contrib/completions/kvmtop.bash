@@ -101,6 +101,10 @@ _kvmtop()
 	--rows)
 		words='0 10 20 50'
 		;;
+	--input|-i)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
 	--host-trace|-H)
 		words=''
 		compopt -o default 2>/dev/null
@@ -126,7 +130,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay diff demo doctor guest-symbols merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --rows --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay diff demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

@@ -226,7 +226,7 @@ static inline struct snapshot *replay_all(struct replay *r, struct perfdata *p, 
 	(void)perfdata_formats(p, replay_format, r);
 	commit_drop(&r->fx, 0);
 	r->err = perfdata_read(p, replay_record, r);
-	r->broken = perfdata_broken(p);
+	r->broken = perfdata_sum(p)->broken;
 	if (r->err)
 		return NULL;
 	replay_drain(r, INT64_MAX);

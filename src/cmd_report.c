@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kvmtop report: the tables of `perf kvm stat report` from a perf.data file, with percentiles, and
+ * how they differ from perf's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "options.h"
+#include "out.h"
+#include "perfdata.h"
+#include "report.h"
+#include "report_out.h"
+#include "text.h"
+
+struct job {
+	const struct options *o;
+	struct report_query q;
+	int *pids, *vcpus;
+	struct perfdata *p;
+	struct report r;
+	char shown[256]; /* the file's name, safe for a terminal */
+};
+
+/* "0,3,id:5": checked when the options were parsed. */
+static int take_list(const char *text, int **list, size_t *n)
+{
+	size_t room = 1;
+
+	for (const char *c = text; *c; c++)
+		room += *c == ',';
+	*list = calloc(room, sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	for (*n = 0; *text; text += strcspn(text, ","), text += *text == ',') {
+		const char *digits = strncmp(text, "id:", 3) == 0 ? text + 3 : text;
+
+		(*list)[(*n)++] = (int)strtol(digits, NULL, 10);
+	}
+	return 0;
+}
+
+static int make_query(struct job *j)
+{
+	const struct options *o = j->o;
+	int rc = 0;
+
+	j->q = (struct report_query){
+		.kinds = o->kinds,
+		.figures = !o->perf_compat,
+		.as_perf = o->perf_compat || o->explain_perf,
+	};
+	if (o->pids)
+		rc = take_list(o->pids, &j->pids, &j->q.npids);
+	if (o->vcpus && !rc)
+		rc = take_list(o->vcpus, &j->vcpus, &j->q.nvcpus);
+	j->q.pid = j->pids;
+	j->q.vcpu = j->vcpus;
+	return rc;
+}
+
+static const char *why_not(int rc)
+{
+	switch (-rc) {
+	case EBADMSG:
+		return "not a recording of perf, or a broken one";
+	case ENOTSUP:
+		return "recorded on a machine of the other byte order";
+	case ESPIPE:
+		return "a perf.data file cannot be read through a pipe, for its end is needed "
+		       "first: give its name";
+	default:
+		return strerror(-rc);
+	}
+}
+
+static int open_file(struct job *j)
+{
+	const char *file = j->o->input;
+
+	text_escape(j->shown, sizeof(j->shown), strcmp(file, "-") == 0 ? "standard input" : file);
+	if (strcmp(file, "-") == 0)
+		return perfdata_open_fd(STDIN_FILENO, &j->p);
+	return perfdata_open(AT_FDCWD, file, &j->p);
+}
+
+static int open_tracing(void)
+{
+	int fd = open("/sys/kernel/tracing/events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 ? fd
+		       : open("/sys/kernel/debug/tracing/events",
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* 0, or -errno with what was wrong said. */
+static int read_file(struct job *j)
+{
+	int rc = open_file(j), fd;
+
+	if (rc) {
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
+		return rc;
+	}
+	fd = open_tracing();
+	rc = report_prepare(&j->r, &j->q, j->p, fd);
+	if (fd >= 0)
+		close(fd);
+	if (!rc && !j->r.nevents) {
+		fprintf(stderr,
+			"kvmtop: %s: no events of KVM in it, or no formats of them%s: record with "
+			"perf kvm stat record\n",
+			j->shown,
+			perfdata_sum(j->p)->cut ? " (they stand at the end, which is not there)"
+						: "");
+		return -ENODATA;
+	}
+	if (!rc)
+		rc = report_read(&j->r, j->p);
+	if (rc)
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
+	return rc;
+}
+
+/* What is missing, a line each. */
+static void say_what_is_missing(const struct job *j)
+{
+	const struct perfdata_sum *s = perfdata_sum(j->p);
+
+	if (s->cut)
+		fprintf(stderr,
+			"kvmtop: %s: ends before its end (cut off, or still being written): read "
+			"as far as it is whole, %" PRIu64 " records%s\n",
+			j->shown, s->records,
+			j->r.own_formats ? "; the events' formats are this machine's" : "");
+	else if (s->broken)
+		fprintf(stderr, "kvmtop: %s: %" PRIu64 " records make no sense and are left out\n",
+			j->shown, s->broken);
+	if (j->o->perf_compat)
+		return;
+	if (s->lost || s->lost_samples)
+		fprintf(stderr,
+			"kvmtop: %s: %" PRIu64 " events were lost while recording; %" PRIu64
+			" pairs that overlap a loss are not timed\n",
+			j->shown, s->lost + s->lost_samples, j->r.torn);
+	if (j->r.undecoded)
+		fprintf(stderr, "kvmtop: %s: %" PRIu64 " samples are of other events\n", j->shown,
+			j->r.undecoded);
+	if (s->unordered)
+		fprintf(stderr,
+			"kvmtop: %s: %" PRIu64
+			" records came after younger ones: pairs of them may be "
+			"missing\n",
+			j->shown, s->unordered);
+	if (s->early)
+		fprintf(stderr,
+			"kvmtop: %s: without marks of rounds and large: events that stand far from "
+			"their place may be out of order\n",
+			j->shown);
+}
+
+static int put(const struct job *j, struct out *o)
+{
+	struct report_view v = {
+		.r = &j->r,
+		.sum = perfdata_sum(j->p),
+		.file = j->o->input,
+		.of = j->o->pids,
+		.reverse = j->o->reverse,
+	};
+	int rc;
+
+	if (j->o->sort)
+		(void)report_sort_find(j->o->sort, &v.sort);
+	if (j->o->perf_compat)
+		return report_put_as_perf(&v, perfdata_cpuid(j->p),
+					  (enum kvm_kind)__builtin_ctz(j->q.kinds), o);
+	if (j->o->format == FORMAT_CSV)
+		rc = report_put_csv(&v, o);
+	else if (j->o->format == FORMAT_JSON)
+		rc = report_put_json(&v, o);
+	else
+		rc = report_put_text(&v, o);
+	return rc || !j->o->explain_perf ? rc : report_put_differences(&v, o);
+}
+
+static int write_report(const struct job *j)
+{
+	struct out *o = out_new(STDOUT_FILENO, -1, 0);
+	int rc = o ? put(j, o) : -ENOMEM;
+
+	if (!rc)
+		rc = out_flush(o);
+	out_free(o);
+	if (rc == -ENOTSUP)
+		fprintf(stderr,
+			"kvmtop: %s: perf 6.1 makes no table of it: the recording does not say "
+			"that its CPU is Intel's, AMD's or Hygon's\n",
+			j->shown);
+	else if (rc && rc != -EPIPE)
+		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));
+	return rc == -EPIPE ? 0 : rc;
+}
+
+int cmd_report(const struct options *o)
+{
+	struct job j = {.o = o};
+	int rc = make_query(&j);
+
+	if (rc)
+		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));
+	else
+		rc = read_file(&j);
+	if (!rc) {
+		say_what_is_missing(&j);
+		rc = write_report(&j);
+	}
+	report_free(&j.r);
+	perfdata_free(j.p);
+	free(j.pids);
+	free(j.vcpus);
+	return rc ? STATUS_FAILED : STATUS_OK;
+}

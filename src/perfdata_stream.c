@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The records of a perf.data file, one after the other, out of a buffer that is refilled. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "perfdata_priv.h"
+
+#define PIECE ((size_t)256 << 10) /* read at once; above the largest record, 64 KiB */
+
+/* Reads until there are n bytes, or as many as there are. */
+static int refill(struct perfdata *p, size_t n)
+{
+	struct window *w = &p->in;
+
+	if (!w->buf) {
+		w->cap = PIECE;
+		w->buf = malloc(w->cap);
+		if (!w->buf)
+			return -ENOMEM;
+	}
+	if (w->left)
+		memmove(w->buf, w->at, w->left);
+	w->at = w->buf;
+	while (w->left < n && w->more) {
+		size_t room = w->cap - w->left;
+		ssize_t got = read(p->fd, w->buf + w->left, w->more < room ? w->more : room);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		w->left += (size_t)got;
+		w->more -= (size_t)got;
+	}
+	return 0;
+}
+
+bool perfdata_fill(struct perfdata *p, size_t n, int *err)
+{
+	*err = 0;
+	if (n <= p->in.left)
+		return true;
+	if (p->fd < 0)
+		return false;
+	*err = refill(p, n);
+	return !*err && n <= p->in.left;
+}
+
+static void advance(struct perfdata *p, size_t n)
+{
+	p->in.at += n;
+	p->in.left -= n;
+}
+
+/* Leaves out n bytes, which may be more than a buffer holds. */
+static bool skip(struct perfdata *p, uint64_t n, int *err)
+{
+	while (n) {
+		size_t part = n < PIECE ? (size_t)n : PIECE;
+
+		if (p->fd < 0 && n <= p->in.left)
+			part = (size_t)n;
+		if (!perfdata_fill(p, part, err))
+			return false;
+		advance(p, part);
+		n -= part;
+	}
+	return true;
+}
+
+/* The bytes behind a record of tracing data, which its size does not tell. */
+static int tracing_data(struct perfdata *p, uint64_t n, bool *whole)
+{
+	int err = 0;
+
+	if (n > 64u << 20 || p->tracing) {
+		*whole = skip(p, n, &err);
+		return err;
+	}
+	if (p->fd >= 0 && n > p->in.cap) {
+		size_t left = p->in.left;
+		uint8_t *buf = malloc(n + PIECE);
+
+		if (!buf)
+			return -ENOMEM;
+		memcpy(buf, p->in.at, left);
+		free(p->in.buf);
+		p->in.buf = buf;
+		p->in.at = buf;
+		p->in.cap = n + PIECE;
+	}
+	*whole = perfdata_fill(p, n, &err);
+	if (!*whole)
+		return err;
+	err = perfdata_take_feature(p, FEATURE_TRACING_DATA, (struct cursor){p->in.at, n, true});
+	advance(p, n);
+	return err;
+}
+
+/* What stands behind the record's own bytes, of which `body` are at hand. */
+static int behind(struct perfdata *p, struct perf_event_header h, const uint8_t *bytes, bool *whole)
+{
+	struct cursor c = {bytes + sizeof(h), h.size - sizeof(h), true};
+	uint64_t more;
+	int err = 0;
+
+	*whole = true;
+	if (h.type == USER_AUXTRACE) {
+		more = take_u64(&c);
+		advance(p, h.size);
+		*whole = skip(p, c.ok ? more : 0, &err);
+		return err;
+	}
+	more = (take_u32(&c) + UINT64_C(7)) & ~UINT64_C(7);
+	advance(p, h.size);
+	return tracing_data(p, c.ok ? more : 0, whole);
+}
+
+static int unpack(struct perfdata *p, struct perf_event_header h, perfdata_raw_fn fn, void *ctx)
+{
+	struct cursor c = {p->in.at + sizeof(h), h.size - sizeof(h), true};
+	uint64_t n = c.left;
+	const uint8_t *at;
+
+	if (h.type == USER_COMPRESSED2)
+		n = take_u64(&c); /* the rest is padding */
+	at = take(&c, n);
+	return at ? perfdata_unpack(p, at, n, fn, ctx) : -EBADMSG;
+}
+
+static int one_record(struct perfdata *p, struct perf_event_header h, perfdata_raw_fn fn, void *ctx,
+		      bool *whole)
+{
+	int rc = fn(ctx, p->in.at, h);
+
+	if (rc)
+		return rc;
+	if (h.type == USER_AUXTRACE || h.type == USER_TRACING_DATA)
+		return behind(p, h, p->in.at, whole);
+	if (h.type == USER_COMPRESSED || h.type == USER_COMPRESSED2)
+		rc = unpack(p, h, fn, ctx);
+	advance(p, h.size);
+	return rc;
+}
+
+/* Is this one for who wants what comes before the kernel's records? */
+static bool leads(uint32_t type)
+{
+	return type >= USER_TYPE_START && type != USER_COMPRESSED && type != USER_COMPRESSED2 &&
+	       type != USER_FINISHED_ROUND;
+}
+
+int perfdata_stream(struct perfdata *p, bool leading, perfdata_raw_fn fn, void *ctx)
+{
+	bool whole = true;
+	int rc = 0;
+
+	while (whole && !rc) {
+		struct perf_event_header h;
+
+		if (!perfdata_fill(p, sizeof(h), &rc))
+			break;
+		h = header_at(p->in.at);
+		if (leading && !leads(h.type))
+			return 0;
+		if (h.size < sizeof(h) || !perfdata_fill(p, h.size, &rc)) {
+			whole = false;
+			break;
+		}
+		rc = one_record(p, h, fn, ctx, &whole);
+	}
+	if (!rc && (p->in.left || !whole)) {
+		p->sum.broken++;
+		p->sum.cut = true;
+	}
+	return rc;
+}

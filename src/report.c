@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From the records of a perf.data file to the tables of report.h. */
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kvm_format.h"
+#include "kvm_names.h"
+#include "perfdata.h"
+#include "report_priv.h"
+
+#define CPUS_MAX 65536
+#define LOSSES_MAX 65536
+
+/* ---- formats ---- */
+
+static int take_format(struct report *r, unsigned event, const char *text, size_t len)
+{
+	int rc = kvm_format_load(r->format, event, text, len);
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc > 0)
+		r->formats++;
+	(void)kvm_names_load(r->names, kvm_events[event].event, text, len);
+	return 0;
+}
+
+static int on_format(void *ctx, const char *system, const char *text, size_t len)
+{
+	char head[80] = "", name[64] = "";
+	struct report *r = ctx;
+
+	memcpy(head, text, len < sizeof(head) ? len : sizeof(head) - 1);
+	if (sscanf(head, "name: %63s", name) != 1)
+		return 0;
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		if (!strcmp(kvm_events[i].system, system) && !strcmp(kvm_events[i].event, name))
+			return take_format(r, i, text, len);
+	return 0;
+}
+
+static bool recorded(const struct perfdata *p, int id)
+{
+	for (size_t i = 0; i < perfdata_events(p); i++)
+		if (perfdata_attr(p, i)->type == PERF_TYPE_TRACEPOINT &&
+		    perfdata_attr(p, i)->config == (uint64_t)id)
+			return true;
+	return false;
+}
+
+/* This machine's format of an event, where the recording has an event of that number. */
+static int take_own(struct report *r, const struct perfdata *p, unsigned event, int tracing_fd)
+{
+	char path[96], text[8192], *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/format", kvm_events[event].system,
+		 kvm_events[event].event);
+	fd = openat(tracing_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strstr(text, "\nID: ");
+	return at && recorded(p, atoi(at + 5)) ? take_format(r, event, text, (size_t)n) : 0;
+}
+
+static void count_events(struct report *r, const struct perfdata *p)
+{
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		r->nevents +=
+			kvm_format_id(r->format, i) && recorded(p, kvm_format_id(r->format, i));
+}
+
+int report_prepare(struct report *r, const struct report_query *q, const struct perfdata *p,
+		   int tracing_fd)
+{
+	int rc;
+
+	*r = (struct report){.q = q};
+	r->names = kvm_names_new();
+	r->format = kvm_format_new();
+	if (!r->names || !r->format)
+		return -ENOMEM;
+	rc = perfdata_formats(p, on_format, r);
+	if (!rc && !r->formats && tracing_fd >= 0) {
+		for (unsigned i = 0; i < KVM_EVENTS && !rc; i++)
+			rc = take_own(r, p, i, tracing_fd);
+		r->own_formats = r->formats;
+	}
+	count_events(r, p);
+	return rc;
+}
+
+/* ---- as they stand in the file ---- */
+
+static bool pid_wanted(const struct report_query *q, int32_t pid)
+{
+	for (size_t i = 0; i < q->npids; i++)
+		if (q->pid[i] == pid)
+			return true;
+	return !q->npids;
+}
+
+/* The reason with all its bits, which kvm_format_decode() takes off. */
+static uint64_t whole_reason(const struct report *r, const struct perfdata_record *rec,
+			     uint64_t key)
+{
+	const struct kvm_layout *l = kvm_format_layout(r->format, 1);
+	uint32_t v;
+
+	if (!l || l->key.size != sizeof(v) || rec->raw_len < l->key.offset + sizeof(v))
+		return key;
+	memcpy(&v, rec->raw + l->key.offset, sizeof(v));
+	return v;
+}
+
+static int take_sample(struct report *r, const struct perfdata_record *rec, struct report_event *e)
+{
+	struct sample s;
+
+	if (!rec->raw)
+		return 0;
+	if (!kvm_format_decode(r->format, rec->raw, rec->raw_len, &s)) {
+		r->undecoded++;
+		return 0;
+	}
+	r->seen[s.type]++;
+	if (!(r->run->want >> s.type & 1) || !pid_wanted(r->q, rec->pid))
+		return 0;
+	*e = (struct report_event){
+		.key = s.key,
+		.tid = rec->tid >= 0 ? rec->tid : s.tid,
+		.pid = rec->pid,
+		.vcpu = s.vcpu_id,
+		.isa = s.isa,
+		.cpu = (uint16_t)rec->cpu,
+		.type = s.type,
+		.dir = s.dir,
+		.guest = (rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+				 PERF_RECORD_MISC_GUEST_KERNEL ||
+			 (rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER,
+	};
+	if (s.type == EV_EXIT && s.isa == ISA_VMX)
+		e->key = whole_reason(r, rec, s.key);
+	return 1;
+}
+
+/* Notes the span in which events of that CPU are missing. */
+static int take_lost(struct report *r, const struct perfdata_record *rec, uint64_t from)
+{
+	struct report_run *run = r->run;
+	struct report_loss *more;
+
+	if (run->nlosses == run->loss_room) {
+		size_t room = run->loss_room ? run->loss_room * 2 : 64;
+
+		if (room > LOSSES_MAX) { /* one long one, then */
+			run->loss[run->nlosses - 1].to = (uint64_t)rec->time;
+			run->loss_to = (uint64_t)rec->time;
+			return 0;
+		}
+		more = reallocarray(run->loss, room, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		run->loss = more;
+		run->loss_room = room;
+	}
+	run->loss[run->nlosses++] = (struct report_loss){from, (uint64_t)rec->time};
+	if ((uint64_t)rec->time > run->loss_to)
+		run->loss_to = (uint64_t)rec->time;
+	return 0;
+}
+
+/* When the CPU's newest record before this one was written. */
+static int previous(struct report_run *run, const struct perfdata_record *rec, uint64_t *before)
+{
+	size_t cpu = (size_t)rec->cpu;
+
+	*before = 0;
+	if (rec->cpu < 0 || rec->cpu >= CPUS_MAX || !rec->time)
+		return 0;
+	if (cpu >= run->ncpus) {
+		uint64_t *more = reallocarray(run->cpu_time, cpu + 1, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		memset(more + run->ncpus, 0, (cpu + 1 - run->ncpus) * sizeof(*more));
+		run->cpu_time = more;
+		run->ncpus = cpu + 1;
+	}
+	*before = run->cpu_time[cpu];
+	run->cpu_time[cpu] = (uint64_t)rec->time;
+	return 0;
+}
+
+static int take(void *ctx, const struct perfdata_record *rec, void *slot)
+{
+	struct report *r = ctx;
+	uint64_t before;
+	int rc = previous(r->run, rec, &before);
+
+	if (rc)
+		return rc;
+	if (rec->type == PERF_RECORD_SAMPLE)
+		return take_sample(r, rec, slot);
+	return rec->type == PERF_RECORD_LOST && r->q->figures ? take_lost(r, rec, before) : 0;
+}
+
+/* ---- in order ---- */
+
+static struct report_thread *thread_of(struct report_run *run, int32_t tid)
+{
+	size_t i = run->nslots ? (uint32_t)tid * 2654435761u & (run->nslots - 1) : 0;
+
+	if (run->last && run->last->tid == tid)
+		return run->last;
+	while (run->nslots && run->slot[i]) {
+		if (run->slot[i]->tid == tid)
+			return run->last = run->slot[i];
+		i = (i + 1) & (run->nslots - 1);
+	}
+	return NULL;
+}
+
+static void put_thread(struct report_run *run, struct report_thread *t)
+{
+	size_t i = (uint32_t)t->tid * 2654435761u & (run->nslots - 1);
+
+	while (run->slot[i])
+		i = (i + 1) & (run->nslots - 1);
+	run->slot[i] = t;
+}
+
+static struct report_thread *add_thread(struct report_run *run, int32_t tid)
+{
+	struct report_thread *t;
+
+	if (run->nthreads * 2 >= run->nslots) {
+		struct report_run more = {.nslots = run->nslots ? run->nslots * 2 : 64};
+
+		more.slot = calloc(more.nslots, sizeof(*more.slot));
+		if (!more.slot)
+			return NULL;
+		for (size_t i = 0; i < run->nslots; i++)
+			if (run->slot[i])
+				put_thread(&more, run->slot[i]);
+		free(run->slot);
+		run->slot = more.slot;
+		run->nslots = more.nslots;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	put_thread(run, t);
+	run->nthreads++;
+	return run->last = t;
+}
+
+static bool alike(const struct report_pair *a, const struct report_pair *b)
+{
+	return a->done == b->done && a->torn == b->torn && a->ns == b->ns && !b->flags &&
+	       a->key.key == b->key.key && a->key.isa == b->key.isa && a->key.dir == b->key.dir;
+}
+
+static enum report_cause cause_of(const struct report *r, const struct report_thread *t,
+				  const struct report_event *e, const struct report_pair *ours,
+				  const struct report_pair *perf, bool noted)
+{
+	const struct perf_note *n = &t->note[e->guest];
+
+	if (ours->torn)
+		return CAUSE_LOST;
+	if (ours->done && !perf->done && !noted)
+		return CAUSE_FIRST;
+	if (r->q->nvcpus && t->vcpu && n->known && n->vcpu != t->vcpu->vcpu)
+		return CAUSE_VCPU;
+	if (perf->flags && perf->ns == ours->ns)
+		return CAUSE_FLAGS;
+	/* At a read perf times the write that came before it; then there is none at the entry. */
+	if ((ours->done ? ours : perf)->key.kind == KIND_MMIO)
+		return CAUSE_MIXED;
+	return CAUSE_PAIRED;
+}
+
+static int note_diff(struct report *r, const struct report_key *key, enum report_cause cause,
+		     int64_t n, int64_t ns)
+{
+	struct report_key k = *key;
+	struct report_row *row;
+
+	k.cause = (uint8_t)cause;
+	row = report_row_get(&r->diff, &k);
+	if (!row)
+		return -ENOMEM;
+	row->more += n;
+	row->more_ns += ns;
+	return 0;
+}
+
+static int compare(struct report *r, const struct report_thread *t, const struct report_event *e,
+		   const struct report_pair *ours, const struct report_pair *perf, bool noted)
+{
+	enum report_cause cause;
+	struct report_key key;
+	int rc = 0;
+
+	if (alike(ours, perf))
+		return 0;
+	cause = cause_of(r, t, e, ours, perf, noted);
+	if (ours->done && !ours->torn)
+		rc = note_diff(r, &ours->key, cause, 1, (int64_t)ours->ns);
+	if (!perf->done || rc)
+		return rc;
+	key = perf->key;
+	if (perf->flags) /* under the name that perf shows */
+		key.key = perf->raw;
+	return note_diff(r, &key, cause, -1, -(int64_t)perf->ns);
+}
+
+static int give(void *ctx, int64_t time, const void *slot)
+{
+	struct report_pair ours[KIND_HALT], perf[KIND_HALT];
+	const struct report_query *q = ((struct report *)ctx)->q;
+	struct report *r = ctx;
+	struct report_event e;
+	struct report_thread *t;
+	bool noted;
+	int rc = 0;
+
+	memcpy(&e, slot, sizeof(e));
+	if (!r->events++)
+		r->first = time;
+	r->last = time;
+	t = thread_of(r->run, e.tid);
+	if (!t)
+		t = add_thread(r->run, e.tid);
+	if (!t)
+		return -ENOMEM;
+	noted = t->note[e.guest].known;
+	memset(ours, 0, sizeof(ours));
+	memset(perf, 0, sizeof(perf));
+	if (q->figures)
+		rc = report_pair_event(r, t, &e, (uint64_t)time, ours);
+	if (!rc && q->as_perf)
+		rc = report_perf_event(r, t, &e, (uint64_t)time, perf);
+	if (!q->figures || !q->as_perf)
+		return rc;
+	for (unsigned k = 0; k < KIND_HALT && !rc; k++)
+		if (ours[k].done || perf[k].done)
+			rc = compare(r, t, &e, &ours[k], &perf[k], noted);
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static uint32_t wanted_types(const struct report_query *q)
+{
+	static const struct {
+		uint8_t kind, type;
+	} of[] = {{KIND_MMIO, EV_MMIO},
+		  {KIND_IOPORT, EV_PIO},
+		  {KIND_MSR, EV_MSR},
+		  {KIND_HYPERCALL, EV_HYPERCALL},
+		  {KIND_USEREXIT, EV_USEREXIT}};
+	uint32_t want = 1u << EV_ENTRY | 1u << EV_EXIT;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (q->kinds >> of[i].kind & 1)
+			want |= 1u << of[i].type;
+	return want;
+}
+
+static void count_open(struct report *r)
+{
+	for (size_t i = 0; i < r->run->nslots; i++) {
+		const struct report_vcpu *v = r->run->slot[i] ? r->run->slot[i]->all : NULL;
+
+		for (; v; v = v->next)
+			for (unsigned k = 0; k < KIND_HALT; k++)
+				r->open += v->pair[k].open && v->pair[k].counted;
+	}
+}
+
+static void run_free(struct report_run *run)
+{
+	for (size_t i = 0; i < run->nslots; i++) {
+		struct report_thread *t = run->slot[i];
+
+		while (t && t->all) {
+			struct report_vcpu *v = t->all;
+
+			t->all = v->next;
+			free(v);
+		}
+		free(t);
+	}
+	free(run->slot);
+	free(run->cpu_time);
+	free(run->loss);
+}
+
+int report_read(struct report *r, struct perfdata *p)
+{
+	struct perfdata_reader reader = {sizeof(struct report_event), take, give, r};
+	struct report_run run = {.want = wanted_types(r->q)};
+	int rc;
+
+	r->run = &run;
+	rc = perfdata_run(p, &reader);
+	r->entries = r->seen[EV_ENTRY] && r->seen[EV_EXIT];
+	count_open(r);
+	run_free(&run);
+	r->run = NULL;
+	return rc;
+}
+
+void report_free(struct report *r)
+{
+	for (unsigned k = 0; k < KIND_NR; k++) {
+		report_table_free(&r->figures[k]);
+		report_table_free(&r->perf[k]);
+	}
+	report_table_free(&r->diff);
+	kvm_names_free(r->names);
+	kvm_format_free(r->format);
+}
