@@ -96,6 +96,12 @@ int merge_input_open(struct merge *m, struct merge_input *in, struct merge_found
 /* The epochs of all files in the order of time, as chains. 0 or -ENOMEM. */
 int merge_chains(struct merge *m, struct merge_found *found);
 
+/*
+ * merge_spool.c: in->fd, a text that can be read more than once, whatever it was. 0; -ENOEXEC,
+ * -EPROTO: a trace.dat, and trace-cmd is not there, or makes no text of it; -errno.
+ */
+int merge_spool(struct merge_input *in);
+
 /* merge_offset.c: sets each guest CPU's spans. 0 or -EINVAL, -ENOMEM with m->why. */
 int merge_resolve(struct merge *m);
 /* How many of the CPU's spans the stamp fits; *first is one that does, from `from` on. */

@@ -30,79 +30,34 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct merge *m, const c
 
 /* --- opening --- */
 
-static int spool_make(void)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[4096];
-	int fd;
-
-	/* /tmp is often memory. */
-	dir = dir && *dir ? dir : "/var/tmp";
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "%s/kvmtop-merge.XXXXXX", dir);
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
-
-static int copy_all(int from, int to)
-{
-	char buf[65536];
-
-	for (;;) {
-		ssize_t n = read(from, buf, sizeof(buf));
-
-		if (n == 0)
-			return 0;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		for (ssize_t at = 0, w; at < n; at += w) {
-			w = write(to, buf + at, (size_t)(n - at));
-			if (w < 0 && errno != EINTR)
-				return -errno;
-			w = w < 0 ? 0 : w;
-		}
-	}
-}
-
-/* The input is read more than once: what cannot be sought becomes a file without a name. */
-static int spool(struct merge *m, struct merge_input *in)
-{
-	int to, rc;
-
-	if (lseek(in->fd, 0, SEEK_CUR) >= 0)
-		return 0;
-	to = spool_make();
-	rc = to < 0 ? to : copy_all(in->fd, to);
-	close(in->fd);
-	in->fd = to;
-	if (rc < 0)
-		return refuse(m, in->path,
-			      "cannot be kept in a file: %s: set TMPDIR to a folder with room",
-			      strerror(-rc)),
-		       rc;
-	return 0;
-}
-
 static int open_path(struct merge *m, struct merge_input *in)
 {
 	bool standard = strcmp(in->path, "-") == 0;
+	int rc;
 
 	in->fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 			  : open(in->path, O_RDONLY | O_CLOEXEC);
 	if (in->fd < 0) {
-		int rc = -errno;
-
+		rc = -errno;
 		refuse(m, in->path, "%s", strerror(-rc));
 		return rc;
 	}
-	return spool(m, in);
+	rc = merge_spool(in);
+	if (!rc)
+		return 0;
+	if (rc == -EPROTO)
+		return refuse(
+			m, in->path,
+			"is a trace.dat, of which trace-cmd makes no text: is it whole? trace-cmd "
+			"report -i FILE");
+	if (rc == -ENOEXEC)
+		return refuse(
+			m, in->path,
+			"is a trace.dat, and trace-cmd, which reads it, is not installed: apt "
+			"install trace-cmd");
+	refuse(m, in->path, "cannot be kept in a file: %s: set TMPDIR to a folder with room",
+	       strerror(-rc));
+	return rc;
 }
 
 /* --- what it is --- */
@@ -121,10 +76,6 @@ static int check_form(struct merge *m, const struct merge_input *in,
 			m, in->path,
 			"the function_graph tracer prints no time stamps: record again after: "
 			"echo nop > /sys/kernel/tracing/current_tracer");
-	if (f->binary)
-		return refuse(
-			m, in->path,
-			"is a trace.dat: make text of it with: trace-cmd report -i FILE > TEXT");
 	if (!f->events && f->orphans > 2) {
 		text_escape(first, sizeof(first), f->first);
 		return refuse(m, in->path, "no text of ftrace: '%s'", first);
