@@ -13,6 +13,7 @@
 #include "vms.h"
 #include "sched.h"
 #include "tsc.h"
+#include "waits.h"
 #include "host_cpu.h"
 
 const struct collector *const collectors[] = {
@@ -20,6 +21,7 @@ const struct collector *const collectors[] = {
 	&collector_guest_sampling, /* the same */
 	&collector_vms, /* before those that read what it finds */
 	&collector_sched,
+	&collector_waits, /* after vms: it watches what that finds */
 	&collector_host_cpu,
 	&collector_tsc,
 	NULL,

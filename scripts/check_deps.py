@@ -19,7 +19,7 @@ LAYERS = {
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
              "src/host_facts src/host_facts_* src/version src/priority src/out src/tsc src/tsc_*", ""),
     "field": ("src/field src/field_*", "base"),
-    "model": ("src/model src/model_* src/exits src/exits_* src/symset src/use src/findings src/when "
+    "model": ("src/model src/model_* src/exits src/exits_* src/symset src/use src/waited src/findings src/when "
               "src/format src/format_* src/batch_table src/store src/store_* src/diff src/diff_*",
               "base field collector.h"),
     # The interface alone: the vtable, and the sink that the model implements.

@@ -39,6 +39,10 @@ const struct batch_table batch_tables[] = {
 	 "vm,domain,symbol,module,samples,pct"},
 	{"vcpu-symbol", "hot symbols of vCPUs", TABLE_SYMBOL, TABLE_SYMBOL, false, true,
 	 "vm,vcpu,domain,symbol,module,samples,pct"},
+	{"waited", "who had the CPU while vCPUs of VMs waited for it", TABLE_WAITED, TABLE_WAITED, false, false,
+	 "vm,by,by_kind,time_ns,share_pct,waited_pct"},
+	{"vcpu-waited", "the same of each vCPU", TABLE_WAITED, TABLE_WAITED, false, true,
+	 "vm,vcpu,by,by_kind,time_ns,share_pct,waited_pct"},
 	{"pcpu", "the host's CPUs", TABLE_CPU, TABLE_CPU, false, false,
 	 "cpu,online,numa_node,core,package,sibling,guest_pct,usr_pct,sys_pct,irq_pct,st_pct,idle_pct,wait_pct,nvcpu,npinned,vcpus"},
 	{"thread", "the other threads of VMMs and their kernel helpers", TABLE_THREAD, TABLE_THREAD, false, false,
@@ -198,6 +202,9 @@ static void set_owner(const struct snapshot *s, struct batch_row *r)
 		vcpu = ((const struct snap_symbol *)r->row)->vcpu;
 	} else if (r->table == TABLE_CODE) {
 		vm = ((const struct snap_code *)r->row)->vm;
+	} else if (r->table == TABLE_WAITED) {
+		vm = ((const struct snap_waited *)r->row)->vm;
+		vcpu = ((const struct snap_waited *)r->row)->vcpu;
 	} else if (r->table == TABLE_THREAD) {
 		vm = ((const struct snap_thread *)r->row)->vm;
 	} else if (r->table == TABLE_FINDING) {
@@ -228,6 +235,9 @@ static bool wanted(const struct batch_query *q, const struct batch_row *r)
 
 	if (r->table == TABLE_EXIT &&
 	    (((const struct snap_exit *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
+		return false;
+	if (r->table == TABLE_WAITED &&
+	    (((const struct snap_waited *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
 		return false;
 	if (r->table == TABLE_CODE && !wanted_code(q, r->row))
 		return false;

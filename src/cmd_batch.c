@@ -51,6 +51,12 @@ static bool samples_asked(const struct options *o, const struct batch_table *t)
 	return false;
 }
 
+/* Costs each change of tasks on the host: only for who names it. */
+static bool waits_asked(const struct options *o, const struct batch_table *t)
+{
+	return t->first == TABLE_WAITED || field_asked(o, "waited") || field_asked(o, "wake");
+}
+
 static struct demand demand_of(const struct batch *b)
 {
 	const struct batch_table *t = b->out.job.query.table;
@@ -62,6 +68,7 @@ static struct demand demand_of(const struct batch *b)
 		.samples_all = whole || t->first == TABLE_SYMBOL || t->first == TABLE_CODE,
 		.exit_code = t->first == TABLE_CODE,
 		.exits_all_vcpus = whole || (t->vcpu_rows && t->first == TABLE_EXIT),
+		.waits_all = waits_asked(b->o, t),
 		.threads = t->first == TABLE_THREAD,
 		.tasks = whole || t->other || t->first == TABLE_TASK,
 		/* Costly a vCPU: only for who names them. */

@@ -20,6 +20,8 @@ struct demand {
 	bool samples_all; /* rows of symbols for every VM and vCPU, not only the selected VM's */
 	bool exit_code; /* which guest code makes the exits */
 	uint8_t sample_shift; /* the engine: sample 2^n times more seldom than wanted */
+	bool waits; /* who had the CPU while vCPUs of the selected VM waited */
+	bool waits_all; /* the same for every VM */
 	bool pins; /* PIN and NODE are on screen */
 	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
 	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */

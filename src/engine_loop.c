@@ -88,6 +88,8 @@ static void merge_demand(struct demand *into, const struct demand *d)
 	into->samples |= d->samples;
 	into->samples_all |= d->samples_all;
 	into->exit_code |= d->exit_code;
+	into->waits |= d->waits;
+	into->waits_all |= d->waits_all;
 	if (d->vm)
 		into->vm = d->vm;
 	if (d->vcpu)

@@ -18,6 +18,7 @@ enum field_table {
 	TABLE_EXIT,
 	TABLE_SYMBOL,
 	TABLE_CODE,
+	TABLE_WAITED,
 	TABLE_CPU,
 	TABLE_THREAD,
 	TABLE_TASK,
@@ -65,8 +66,8 @@ struct field {
 };
 
 struct field_list {
-	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "exit-code", "cpu", "thread",
-			     "task", "finding" */
+	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "exit-code", "waited", "cpu",
+			     "thread", "task", "finding" */
 	const struct field *field;
 	size_t n;
 	size_t row_size;

@@ -176,6 +176,28 @@ SYMBOL_GETTERS(vcpu, struct snap_vcpu)
 	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, p##_hot}, \
 	{"hot_symbol_pct", "%HOT", H_HOT_PCT, UNIT_PCT, 5, 0, 0, 0, p##_hot_pct}
 
+/* --- waiting, the same at both levels --- */
+#define H_WAITED_VM "time that its vCPUs waited, by events of the scheduler while somebody asks: 100 x time / interval, mean over the vCPUs; close to %STEAL"
+#define H_WAITED_VCPU "time that it waited, by events of the scheduler while somebody asks: 100 x time / interval; close to %STEAL"
+#define H_WAKEUPS "wake-ups after which it ran, a second"
+#define H_WAKE_P50 "median time from wake-up to running"
+#define H_WAKE_P99 "99% of the wake-ups were running after no longer"
+
+#define WAIT_GETTERS(p, type)						\
+	GET_VALUE(p##_waited, type, waits.pct)				\
+	GET_VALUE(p##_wakeups, type, waits.wakeups)			\
+	GET_VALUE(p##_wake_p50, type, waits.wake_p50)			\
+	GET_VALUE(p##_wake_p99, type, waits.wake_p99)
+
+WAIT_GETTERS(vm, struct snap_vm)
+WAIT_GETTERS(vcpu, struct snap_vcpu)
+
+#define WAIT_FIELDS(p, waited_help)					\
+	{"waited_pct", "%WAITED", waited_help, UNIT_PCT, 7, 0, 0, 0, p##_waited}, \
+	{"wakeups_per_s", "WAKE/s", H_WAKEUPS, UNIT_RATE, 6, 0, 0, 0, p##_wakeups}, \
+	{"wake_p50_ns", "WAKEp50", H_WAKE_P50, UNIT_NS, 7, 0, 0, 0, p##_wake_p50}, \
+	{"wake_p99_ns", "WAKEp99", H_WAKE_P99, UNIT_NS, 7, 0, 0, 0, p##_wake_p99}
+
 static const struct field vm_fields[] = {
 	{"name", "VM", "name of the VM; where none is found comm:pid", UNIT_TEXT, 12,
 	 FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_name},
@@ -208,6 +230,7 @@ static const struct field vm_fields[] = {
 	EXIT_FIELDS(vm,
 		    "100 x time from exit to entry, idle exits left out / (interval x vCPUs); it contains time off the CPU and may overlap %STEAL"),
 	SYMBOL_FIELDS(vm),
+	WAIT_FIELDS(vm, H_WAITED_VM),
 	{"cgroup", "CGROUP", "its control group", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_cgroup},
 };
 
@@ -286,6 +309,7 @@ static const struct field vcpu_fields[] = {
 	 UNIT_NS, 8, 0, 1000, 1e6, vcpu_tsc_apart},
 	{"tsc_changes", "CHANGES", "changes of the offset since kvmtop started; read in turn, some vCPUs an interval", UNIT_COUNT, 7, 0, 0, 0,
 	 vcpu_tsc_changes},
+	WAIT_FIELDS(vcpu, H_WAITED_VCPU),
 };
 /* clang-format on */
 

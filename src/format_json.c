@@ -20,8 +20,8 @@ struct format_state {
 	const struct format_job *job;
 	struct batch_columns columns; /* of --fields; n 0: all */
 	struct batch_rows rows;
-	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, code, threads, cpus,
-		tasks;
+	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, code, waited,
+		vcpu_waited, threads, cpus, tasks;
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
 	/* Reasons of figures that were absent or partial in this record: a bit a reason. */
@@ -47,9 +47,12 @@ static int json_open(const struct format_job *j, struct format_state **out, char
 	if (!f)
 		return -ENOMEM;
 	f->job = j;
-	f->vm_figures = j->whole || strcmp(table, "cpu") == 0 || strcmp(table, "vm") == 0;
+	f->vm_figures = j->whole || strcmp(table, "cpu") == 0 || strcmp(table, "vm") == 0 ||
+			strcmp(table, "waited") == 0;
 	f->vcpus = j->whole || strcmp(table, "cpu") == 0 || strncmp(table, "vcpu", 4) == 0;
 	f->code = strcmp(table, "exit-code") == 0;
+	f->waited = strcmp(table, "waited") == 0;
+	f->vcpu_waited = strcmp(table, "vcpu-waited") == 0;
 	f->symbols = j->whole || strcmp(table, "symbol") == 0;
 	f->vcpu_symbols = j->whole || strcmp(table, "vcpu-symbol") == 0;
 	f->vm_exits = j->whole || strcmp(table, "exit") == 0;
@@ -238,6 +241,22 @@ static json_t *code_array(struct format_state *f, const struct snapshot *s,
 	return a;
 }
 
+static json_t *waited_array(struct format_state *f, const struct snapshot *s,
+			    const struct snap_waits *w)
+{
+	json_t *a = json_array(), *o;
+
+	for (size_t i = w->first; i < w->first + w->n && i < s->nwaited; i++) {
+		if (!passed(f, TABLE_WAITED, i))
+			continue;
+		o = json_object();
+		set_fields(f, o, TABLE_WAITED, s, &s->waited[i], "|vm|vcpu|");
+		if (json_array_append_new(a, o))
+			f->rc = -ENOMEM;
+	}
+	return a;
+}
+
 static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 			   const struct snap_vcpu *v)
 {
@@ -253,6 +272,8 @@ static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 		set(f, o, "exits", exit_array(f, s, &v->ex));
 	if (f->vcpu_symbols)
 		set(f, o, "symbols", symbol_array(f, s, &v->sym));
+	if (f->vcpu_waited)
+		set(f, o, "waited", waited_array(f, s, &v->waits));
 	return o;
 }
 
@@ -306,6 +327,8 @@ static json_t *vm_object(struct format_state *f, const struct snapshot *s, const
 		set(f, o, "symbols", symbol_array(f, s, &vm->sym));
 	if (f->code)
 		set(f, o, "exit_code", code_array(f, s, vm));
+	if (f->waited)
+		set(f, o, "waited", waited_array(f, s, &vm->waits));
 	if (f->threads)
 		set(f, o, "threads", thread_array(f, s, vm));
 	if (f->vcpus)

@@ -83,6 +83,7 @@ static void vcpu_free(void *ctx, struct inv_vcpu *v)
 
 	if (s) {
 		sym_set_free(&s->sym);
+		waited_free(&s->waited);
 		exits_vcpu_gone(&m->ex, &s->ex);
 	}
 	v->cookie[INV_COOKIE_MODEL] = NULL;
@@ -95,6 +96,7 @@ static void vm_free(void *ctx, struct inv_vm *vm)
 
 	if (s) {
 		sym_set_free(&s->sym);
+		waited_free(&s->waited);
 		free(s->ex.code);
 		s->ex.code = NULL; /* events of it may still come */
 		exits_vm_gone(&m->ex, &s->ex);
@@ -284,6 +286,7 @@ static const struct sink sink_template = {
 	.host = on_host,
 	.tasks = on_tasks,
 	.tsc = model_on_tsc,
+	.waits = model_on_waits,
 	.source = on_source,
 };
 

@@ -470,6 +470,7 @@ static void fill(struct commit *c)
 	put_exit_rows(c);
 	model_symbol_rows(c);
 	model_code_rows(c);
+	model_waited_rows(c);
 	put_sources(c);
 	model_host_rows(c);
 	model_host_exits(c);
@@ -511,6 +512,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	model_next(m, watermark);
 	model_symbols_next(m);
 	model_code_next(m);
+	model_waits_next(m);
 	model_host_next(m);
 	missing_next(&m->missing, watermark);
 	m->last = watermark;

@@ -21,6 +21,8 @@ struct commit {
 	uint32_t nsymbols, symbol_room;
 	struct snap_code *code_rows;
 	uint32_t ncode, code_room;
+	struct snap_waited *waited_rows;
+	uint32_t nwaited, waited_room;
 	bool no_memory;
 };
 
@@ -65,6 +67,11 @@ bool model_name_key(struct commit *c, const struct symbol_key *k, const char **n
 /* model_tsc.c */
 void model_on_tsc(void *ctx, const struct tsc_reading *r);
 void model_vcpu_tsc(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
+
+/* model_waits.c */
+void model_on_waits(void *ctx, const struct wait_reading *r);
+void model_waited_rows(struct commit *c); /* when VMs and vCPUs have their rows */
+void model_waits_next(struct model *m);
 
 /* model_code.c */
 void model_code_rows(struct commit *c); /* when exits have their sums */

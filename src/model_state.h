@@ -12,12 +12,14 @@
 #include "model.h"
 #include "symset.h"
 #include "use.h"
+#include "waited.h"
 
 /* Cookies of the inventory's objects; the exits' part comes first, for exits frees it. */
 struct model_vm {
 	struct ex_vm ex;
 	struct use_quota quota;
 	struct sym_set sym;
+	struct waited waited;
 };
 
 struct model_tsc {
@@ -30,6 +32,7 @@ struct model_vcpu {
 	struct ex_vcpu ex;
 	struct sym_set sym;
 	struct model_tsc tsc;
+	struct waited waited;
 };
 
 struct model_thread {

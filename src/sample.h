@@ -263,6 +263,27 @@ struct tsc_reading {
 	double hz; /* of the host's TSC, as measured; 0: not yet */
 };
 
+/* Who had the CPU while a thread could have run on it. */
+struct wait_part {
+	int32_t tid; /* a thread of a VM; 0: of none, told by its name */
+	bool idle; /* nobody had it: its own quota, or the CPU's way out of idling */
+	bool other; /* of many, who found no place of their own */
+	const char *comm;
+	uint64_t ns;
+};
+
+/* What a vCPU's thread waited for in the time since its reading before. */
+struct wait_reading {
+	struct inv_thread *thread;
+	int64_t time, dt; /* ns; dt 0: the first one, without figures */
+	const struct wait_part *part;
+	size_t n;
+	bool has_missed;
+	uint64_t missed_ns; /* the kernel's run delay that is in no part */
+	uint64_t wakeups; /* after which it ran */
+	const struct hist *wake; /* from wake-up to running; NULL: none */
+};
+
 /* Tasks that belong to no VM: the row "(other)". */
 struct task_reading {
 	pid_t pid;
@@ -303,6 +324,7 @@ struct sink {
 	void (*host)(void *ctx, const struct host_reading *r);
 	void (*tasks)(void *ctx, const struct task_reading *t, size_t n); /* busiest first */
 	void (*tsc)(void *ctx, const struct tsc_reading *r); /* NULL: not taken */
+	void (*waits)(void *ctx, const struct wait_reading *r); /* NULL: not taken */
 	/* A source's state changed; mend may be NULL. Replaces what was said of it before. */
 	void (*source)(void *ctx, const char *name, int state /* enum source_state */,
 		       const char *why, const char *mend);

@@ -144,6 +144,34 @@ struct snap_tsc {
 	struct value changes; /* of the offset, since kvmtop reads it */
 };
 
+enum waited_kind {
+	WAITED_VM, /* a thread of a VM: its own, or another's */
+	WAITED_TASK,
+	WAITED_IDLE, /* nobody: its own quota held it back, or the CPU was on its way out of idling */
+	WAITED_OTHER, /* what did not fit */
+	WAITED_UNKNOWN, /* the kernel's run delay that no one explains */
+};
+
+/* Who had the CPU while a VM's vCPUs (vcpu -1), or one of them, could have run on it. */
+struct snap_waited {
+	uint32_t vm; /* index into vms */
+	int32_t vcpu; /* index into vcpus, -1: the whole VM */
+	uint8_t kind; /* enum waited_kind */
+	uint32_t by_vm; /* snap_vm.id of a VM that had it, 0 none */
+	const char *name; /* of that VM or task, unescaped; "(idle)", "other", "unexplained" */
+	uint64_t ns; /* of the interval */
+	struct value share; /* % of all that it waited: these add up to 100 */
+	struct value pct; /* % of the interval; of a VM the mean over its vCPUs */
+};
+
+/* What VM and vCPU rows have of their waiting; where nobody asked, not known. */
+struct snap_waits {
+	struct value pct; /* all of it, % of the interval; of a VM the mean over its vCPUs */
+	struct value wakeups; /* a second */
+	struct value wake_p50, wake_p99; /* from wake-up to running, ns */
+	uint32_t first, n; /* rows in snapshot.waited */
+};
+
 struct snap_vcpu {
 	uint32_t id; /* inv_vcpu.id: what a selection follows */
 	uint32_t vm; /* index into vms */
@@ -161,6 +189,7 @@ struct snap_vcpu {
 	struct snap_exits ex;
 	struct snap_samples sym;
 	struct snap_tsc tsc;
+	struct snap_waits waits;
 };
 
 enum why_kind { WHY_ROW_NONE, WHY_ROW_STEAL, WHY_ROW_QUOTA, WHY_ROW_EXITS, WHY_ROW_SYMBOL };
@@ -181,6 +210,7 @@ struct snap_vm {
 	struct snap_exits ex;
 	struct snap_samples sym;
 	uint32_t code_first, code_n; /* in snapshot.code */
+	struct snap_waits waits;
 	const char *sym_why; /* why its guest's samples have no names, "" */
 	const char *sym_mend; /* the command that brings them, "" */
 	enum why_kind why;
@@ -274,12 +304,13 @@ struct snapshot {
 	const struct snap_exit *exits;
 	const struct snap_symbol *symbols;
 	const struct snap_code *code;
+	const struct snap_waited *waited;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, ncode, nthreads, ntasks, ncpus, nfindings, nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nthreads, ntasks, ncpus, nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
 	struct snap_sampling sampling;
 	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */

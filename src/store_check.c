@@ -38,12 +38,14 @@ static bool vms_ok(const struct snapshot *s)
 		if (!tables_ok(s, &vm->ex, &vm->sym) ||
 		    !range_ok(vm->vcpu_first, vm->vcpu_n, s->nvcpus) ||
 		    !range_ok(vm->thread_first, vm->thread_n, s->nthreads) ||
-		    !range_ok(vm->code_first, vm->code_n, s->ncode))
+		    !range_ok(vm->code_first, vm->code_n, s->ncode) ||
+		    !range_ok(vm->waits.first, vm->waits.n, s->nwaited))
 			return false;
 	}
 	for (size_t i = 0; i < s->nvcpus; i++)
 		if (!index_ok(s->vcpus[i].vm, s->nvms) ||
-		    !tables_ok(s, &s->vcpus[i].ex, &s->vcpus[i].sym))
+		    !tables_ok(s, &s->vcpus[i].ex, &s->vcpus[i].sym) ||
+		    !range_ok(s->vcpus[i].waits.first, s->vcpus[i].waits.n, s->nwaited))
 			return false;
 	for (size_t i = 0; i < s->nthreads; i++)
 		if (!index_ok(s->threads[i].vm, s->nvms))
@@ -72,6 +74,10 @@ static bool rows_ok(const struct snapshot *s)
 	for (size_t i = 0; i < s->ncode; i++)
 		if (!index_ok(s->code[i].vm, s->nvms))
 			return false;
+	for (size_t i = 0; i < s->nwaited; i++)
+		if (!index_ok(s->waited[i].vm, s->nvms) ||
+		    (s->waited[i].vcpu != -1 && !index_ok(s->waited[i].vcpu, s->nvcpus)))
+			return false;
 	for (size_t i = 0; i < s->nfindings; i++) {
 		const struct snap_finding *f = &s->findings[i];
 
@@ -86,7 +92,7 @@ static bool rows_ok(const struct snapshot *s)
 /* Rows belong to one level each: whoever copies them by level needs no more room than there is. */
 static bool sums_ok(const struct snapshot *s)
 {
-	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0;
+	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0, waited = 0;
 	uint64_t symbols = (uint64_t)s->host.sym.rows + s->host.other_sym.rows;
 
 	for (size_t i = 0; i < s->nvms; i++) {
@@ -95,13 +101,15 @@ static bool sums_ok(const struct snapshot *s)
 		vcpus += s->vms[i].vcpu_n;
 		threads += s->vms[i].thread_n;
 		code += s->vms[i].code_n;
+		waited += s->vms[i].waits.n;
 	}
 	for (size_t i = 0; i < s->nvcpus; i++) {
 		exits += s->vcpus[i].ex.n;
 		symbols += s->vcpus[i].sym.rows;
+		waited += s->vcpus[i].waits.n;
 	}
 	return exits <= s->nexits && symbols <= s->nsymbols && vcpus <= s->nvcpus &&
-	       threads <= s->nthreads && code <= s->ncode;
+	       threads <= s->nthreads && code <= s->ncode && waited <= s->nwaited;
 }
 
 static bool times_ok(const struct snapshot *s)

@@ -153,6 +153,16 @@ static const struct store_field host_fields[] = {
 	END,
 };
 
+static const struct store_field waits_fields[] = {
+	ONE(1, VALUE, struct snap_waits, pct),
+	ONE(2, VALUE, struct snap_waits, wakeups),
+	ONE(3, VALUE, struct snap_waits, wake_p50),
+	ONE(4, VALUE, struct snap_waits, wake_p99),
+	ONE(5, U32, struct snap_waits, first),
+	ONE(6, U32, struct snap_waits, n),
+	END,
+};
+
 static const struct store_field vm_fields[] = {
 	ONE(1, U32, struct snap_vm, id),
 	ONE(2, TEXT, struct snap_vm, vm_id),
@@ -186,6 +196,7 @@ static const struct store_field vm_fields[] = {
 	ONE(30, U32, struct snap_vm, thread_n),
 	ONE(31, U32, struct snap_vm, code_first),
 	ONE(32, U32, struct snap_vm, code_n),
+	PART(33, struct snap_vm, waits, waits_fields),
 	END,
 };
 
@@ -212,6 +223,7 @@ static const struct store_field vcpu_fields[] = {
 	PART(14, struct snap_vcpu, ex, exits_fields),
 	PART(15, struct snap_vcpu, sym, samples_fields),
 	PART(16, struct snap_vcpu, tsc, tsc_fields),
+	PART(17, struct snap_vcpu, waits, waits_fields),
 	END,
 };
 
@@ -270,6 +282,18 @@ static const struct store_field code_fields[] = {
 	ONE(10, U64, struct snap_code, total),
 	ONE(11, VALUE, struct snap_code, pct),
 	ONE(12, VALUE, struct snap_code, pct_total),
+	END,
+};
+
+static const struct store_field waited_fields[] = {
+	ONE(1, U32, struct snap_waited, vm),
+	ONE(2, I32, struct snap_waited, vcpu),
+	ENUM(3, U8, struct snap_waited, kind, WAITED_UNKNOWN),
+	ONE(4, U32, struct snap_waited, by_vm),
+	ONE(5, TEXT, struct snap_waited, name),
+	ONE(6, U64, struct snap_waited, ns),
+	ONE(7, VALUE, struct snap_waited, share),
+	ONE(8, VALUE, struct snap_waited, pct),
 	END,
 };
 
@@ -338,6 +362,7 @@ const struct store_table store_tables[] = {
 	ROWS(STORE_EXITS, exits, exit_fields, struct snap_exit),
 	ROWS(STORE_SYMBOLS, symbols, symbol_fields, struct snap_symbol),
 	ROWS(STORE_CODE, code, code_fields, struct snap_code),
+	ROWS(STORE_WAITED, waited, waited_fields, struct snap_waited),
 	ROWS(STORE_THREADS, threads, thread_fields, struct snap_thread),
 	ROWS(STORE_TASKS, tasks, task_fields, struct snap_task),
 	ROWS(STORE_CPUS, cpus, cpu_fields, struct snap_cpu),

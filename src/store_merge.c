@@ -104,6 +104,12 @@ static struct key finding_key(const struct merger *m, const struct snap_finding 
 			     hash_text(f->rule)}};
 }
 
+static struct key waited_key(const struct merger *m, const struct snap_waited *w)
+{
+	return (struct key){{m->vm_row[w->vm], vcpu_key(m, w->vcpu), w->kind, w->by_vm,
+			     w->by_vm ? 0 : hash_text(w->name)}};
+}
+
 /* What makes two rows of different parts the same one. */
 static struct key key_of(const struct merger *m, enum store_table_id id, const void *row)
 {
@@ -123,6 +129,8 @@ static struct key key_of(const struct merger *m, enum store_table_id id, const v
 		return (struct key){{m->vm_row[code->vm], code->isa, code->reason, code->key.value,
 				     code->key.table,
 				     (uint64_t)code->key.domain << 8 | code->key.reason}};
+	case STORE_WAITED:
+		return waited_key(m, row);
 	case STORE_THREADS:
 		return (struct key){{m->vm_row[thread->vm], (uint64_t)thread->tid}};
 	case STORE_TASKS:
@@ -376,6 +384,9 @@ static void merge_row(struct merger *m, enum store_table_id id, void *into, cons
 	case STORE_CODE:
 		((struct snap_code *)into)->count += ((const struct snap_code *)from)->count;
 		break;
+	case STORE_WAITED:
+		((struct snap_waited *)into)->ns += ((const struct snap_waited *)from)->ns;
+		break;
 	case STORE_FINDINGS:
 		merge_finding(into, from);
 		break;
@@ -446,6 +457,9 @@ static void restore_row(const struct merger *m, const struct merge_table *t, siz
 	case STORE_FINDINGS:
 		((struct snap_finding *)row)->value = ((const struct snap_finding *)kept)->value;
 		break;
+	case STORE_WAITED: /* it had nothing where it is in no row */
+		((struct snap_waited *)row)->pct.v *= t->time[at] / m->dt;
+		break;
 	case STORE_TASKS:
 		/* They are the busiest of each part: those of one part had less of the whole. */
 		((struct snap_task *)row)->cpu.v *= t->time[at] / m->dt;
@@ -463,6 +477,7 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 	struct snap_exit *x = row;
 	struct snap_symbol *y = row;
 	struct snap_finding *f = row;
+	struct snap_waited *w = row;
 
 	switch (id) {
 	case STORE_VCPUS:
@@ -475,6 +490,10 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 	case STORE_SYMBOLS:
 		y->vm = y->vm < 0 ? y->vm : (int32_t)m->vm_row[y->vm];
 		y->vcpu = y->vcpu < 0 ? -1 : (int32_t)m->vcpu_row[y->vcpu];
+		break;
+	case STORE_WAITED:
+		w->vm = m->vm_row[w->vm];
+		w->vcpu = w->vcpu < 0 ? -1 : (int32_t)m->vcpu_row[w->vcpu];
 		break;
 	case STORE_FINDINGS:
 		f->vm = f->vm < 0 ? -1 : (int32_t)m->vm_row[f->vm];
@@ -536,8 +555,8 @@ static void finish_rows(const struct merger *m, struct merge_table *t)
 /* ---- all of it ---- */
 
 static const enum store_table_id merged_tables[] = {
-	STORE_HOST, STORE_VMS,	 STORE_VCPUS, STORE_EXITS,   STORE_SYMBOLS,
-	STORE_CODE, STORE_TASKS, STORE_CPUS,  STORE_THREADS, STORE_FINDINGS,
+	STORE_HOST,   STORE_VMS,   STORE_VCPUS, STORE_EXITS,   STORE_SYMBOLS,  STORE_CODE,
+	STORE_WAITED, STORE_TASKS, STORE_CPUS,	STORE_THREADS, STORE_FINDINGS,
 };
 
 #define NTABLES (sizeof(merged_tables) / sizeof(merged_tables[0]))

@@ -76,6 +76,19 @@ static int by_code(const void *a, const void *b)
 	return c ? c : (x->count < y->count) - (x->count > y->count);
 }
 
+static int by_waited(const void *a, const void *b)
+{
+	const struct snap_waited *x = a, *y = b;
+	int c = compare(x->vm, y->vm);
+
+	if (!c)
+		c = compare(x->vcpu, y->vcpu);
+	if (!c)
+		c = compare(x->kind >= WAITED_OTHER ? x->kind : 0,
+			    y->kind >= WAITED_OTHER ? y->kind : 0);
+	return c ? c : (x->ns < y->ns) - (x->ns > y->ns);
+}
+
 static int by_cpu(const void *a, const void *b)
 {
 	return compare(((const struct snap_cpu *)a)->cpu, ((const struct snap_cpu *)b)->cpu);
@@ -102,6 +115,7 @@ static int order_vcpus(struct snapshot *s)
 	struct snap_vm *vms = (struct snap_vm *)s->vms;
 	struct snap_exit *x = (struct snap_exit *)s->exits;
 	struct snap_symbol *y = (struct snap_symbol *)s->symbols;
+	struct snap_waited *w = (struct snap_waited *)s->waited;
 	struct snap_finding *f = (struct snap_finding *)s->findings;
 	struct snap_vcpu **order = malloc((s->nvcpus + 1) * sizeof(*order));
 	int32_t *place = malloc((s->nvcpus + 1) * sizeof(*place));
@@ -130,6 +144,8 @@ static int order_vcpus(struct snapshot *s)
 		x[i].vcpu = x[i].vcpu < 0 ? -1 : place[x[i].vcpu];
 	for (size_t i = 0; i < s->nsymbols; i++)
 		y[i].vcpu = y[i].vcpu < 0 ? -1 : place[y[i].vcpu];
+	for (size_t i = 0; i < s->nwaited; i++)
+		w[i].vcpu = w[i].vcpu < 0 ? -1 : place[w[i].vcpu];
 	for (size_t i = 0; i < s->nfindings; i++)
 		f[i].vcpu = f[i].vcpu < 0 ? -1 : place[f[i].vcpu];
 	free(order);
@@ -153,6 +169,12 @@ static struct snap_samples *samples_of(struct snapshot *s, const struct snap_sym
 	return &((struct snap_vm *)s->vms)[y->vm].sym;
 }
 
+static struct snap_waits *waits_of(struct snapshot *s, const struct snap_waited *w)
+{
+	return w->vcpu >= 0 ? &((struct snap_vcpu *)s->vcpus)[w->vcpu].waits
+			    : &((struct snap_vm *)s->vms)[w->vm].waits;
+}
+
 static void clear_owners(struct snapshot *s)
 {
 	struct snap_vm *vms = (struct snap_vm *)s->vms;
@@ -163,9 +185,12 @@ static void clear_owners(struct snapshot *s)
 	for (size_t i = 0; i < s->nvms; i++) {
 		vms[i].ex.first = vms[i].ex.n = vms[i].sym.first = vms[i].sym.rows = 0;
 		vms[i].thread_first = vms[i].thread_n = vms[i].code_first = vms[i].code_n = 0;
+		vms[i].waits.first = vms[i].waits.n = 0;
 	}
-	for (size_t i = 0; i < s->nvcpus; i++)
+	for (size_t i = 0; i < s->nvcpus; i++) {
 		vcpus[i].ex.first = vcpus[i].ex.n = vcpus[i].sym.first = vcpus[i].sym.rows = 0;
+		vcpus[i].waits.first = vcpus[i].waits.n = 0;
+	}
 }
 
 static void set_owners(struct snapshot *s)
@@ -190,6 +215,12 @@ static void set_owners(struct snapshot *s)
 	for (size_t i = 0; i < s->ncode; i++)
 		if (!vms[s->code[i].vm].code_n++)
 			vms[s->code[i].vm].code_first = (uint32_t)i;
+	for (size_t i = 0; i < s->nwaited; i++) {
+		struct snap_waits *w = waits_of(s, &s->waited[i]);
+
+		if (!w->n++)
+			w->first = (uint32_t)i;
+	}
 }
 
 /* A row's part of all of its kind at its level; rows of one kind stand together. */
@@ -208,6 +239,22 @@ static void set_exit_shares(struct snap_exit *x, size_t n)
 		if (value_has(x[i].now.time_pct))
 			x[i].now.time_pct.v =
 				time ? (double)x[i].now.time_ns * 100 / (double)time : 0;
+	}
+}
+
+/* They add up to all that the VM or vCPU waited. */
+static void set_waited_shares(struct snapshot *s)
+{
+	struct snap_waited *w = (struct snap_waited *)s->waited;
+
+	for (size_t i = 0; i < s->nwaited; i++) {
+		const struct snap_waits *of = waits_of(s, &w[i]);
+		uint64_t all = 0;
+
+		for (uint32_t k = of->first; k < of->first + of->n; k++)
+			all += w[k].ns;
+		if (value_has(w[i].share))
+			w[i].share.v = all ? 100 * (double)w[i].ns / (double)all : 0;
 	}
 }
 
@@ -240,6 +287,7 @@ int store_merge_order(struct snapshot *s)
 	qsort((void *)s->symbols, s->nsymbols, sizeof(*s->symbols), by_symbol);
 	qsort((void *)s->threads, s->nthreads, sizeof(*s->threads), by_thread);
 	qsort((void *)s->code, s->ncode, sizeof(*s->code), by_code);
+	qsort((void *)s->waited, s->nwaited, sizeof(*s->waited), by_waited);
 	qsort((void *)s->cpus, s->ncpus, sizeof(*s->cpus), by_cpu);
 	qsort((void *)s->tasks, s->ntasks, sizeof(*s->tasks), by_busy);
 	qsort((void *)s->findings, s->nfindings, sizeof(*s->findings), by_level);
@@ -248,5 +296,6 @@ int store_merge_order(struct snapshot *s)
 	clear_owners(s);
 	set_owners(s);
 	set_shares(s);
+	set_waited_shares(s);
 	return 0;
 }

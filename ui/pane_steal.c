@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Pane 5: who waited for a CPU: a row and a graph a vCPU, its own quota apart from the
- * competition, and the selected one's last minutes large.
+ * competition, the selected one's last minutes large, and who had the CPU meanwhile.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "pane.h"
+#include "steal_who.h"
 #include "text.h"
 #include "widget_graph.h"
 
@@ -119,10 +120,23 @@ static void draw_large(const struct pane_ctx *c, const struct area *a, const str
 	graph_draw(&part, &g);
 }
 
+/* Below the table, which keeps half of the lines where it needs them, its head and three rows. */
+static int who_lines(const struct pane_ctx *c, int h)
+{
+	int want = steal_who_lines(c), room = h - 1 - (int)c->rows->n;
+
+	room = room > h / 2 ? room : h / 2;
+	room = room > h - 4 ? h - 4 : room;
+	if (room < 2)
+		return 0;
+	return want < room ? want : room;
+}
+
 static void draw(const struct pane_ctx *c, const struct area *a)
 {
 	const struct snap_vcpu *v = pane_selected(c);
-	int large = a->h >= LARGE_FROM && v && c->vm ? LARGE_H + 1 : 0, h = a->h - large;
+	int large = a->h >= LARGE_FROM && v && c->vm ? LARGE_H + 1 : 0;
+	int who = who_lines(c, a->h - large), h = a->h - large - who;
 	int w = a->w > TABLE_W + 12 ? TABLE_W : a->w;
 	struct area part = area_sub(a, 0, 0, h, w);
 
@@ -131,10 +145,20 @@ static void draw(const struct pane_ctx *c, const struct area *a)
 		part = area_sub(a, 0, w + 1, h, a->w - w - 1);
 		draw_lines(c, &part);
 	}
+	if (who) {
+		part = area_sub(a, h, 0, who, a->w);
+		steal_who_draw(c, &part);
+	}
 	if (large) {
-		part = area_sub(a, h, 0, large, a->w);
+		part = area_sub(a, a->h - large, 0, large, a->w);
 		draw_large(c, &part, v);
 	}
+}
+
+static void demand(const struct view *v, struct demand *d)
+{
+	(void)v;
+	d->waits = true;
 }
 
 static void subtitle(const struct pane_ctx *c, char *out, size_t size)
@@ -160,10 +184,12 @@ const struct pane pane_steal = {
 	.key = '5',
 	.id = "steal",
 	.title = "Steal",
-	.help = "steal a vCPU, its own quota against others, with graphs",
+	.help = "steal a vCPU, its own quota against others, with graphs; who had the CPU while it "
+		"waited",
 	.table = &def,
 	.rows = rows,
 	.draw = draw,
 	.subtitle = subtitle,
+	.demand = demand,
 	.missing = missing,
 };

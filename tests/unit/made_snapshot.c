@@ -277,6 +277,43 @@ static void make_code(struct maker *k, struct snap_vm *vm, uint32_t at)
 	vm->code_n = 3;
 }
 
+/* Who had the CPU while the first VM and its vCPU 3 waited; of others nobody asked. */
+static void make_waited(struct maker *k, struct snap_vm *vm, struct snap_vcpu *vcpus)
+{
+	static const struct {
+		uint8_t kind;
+		uint32_t vm;
+		const char *name;
+		double share;
+	} rows[] = {
+		{WAITED_VM, 2, "web01", 58.2},	  {WAITED_IDLE, 0, "(idle)", 21.4},
+		{WAITED_TASK, 0, "ceph-osd", 12}, {WAITED_VM, 1, "instance-0000a1", 5.1},
+		{WAITED_OTHER, 0, "other", 2.8},  {WAITED_UNKNOWN, 0, "unexplained", 0.5},
+	};
+	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+	struct snap_waited *x = snapshot_alloc(k->s, (size_t)2 * n, sizeof(*x));
+
+	for (unsigned i = 0; x && i < 2 * n; i++)
+		x[i] = (struct snap_waited){
+			.vm = 0,
+			.vcpu = i < n ? -1 : (int32_t)vm->vcpu_n - 1,
+			.kind = rows[i % n].kind,
+			.by_vm = rows[i % n].vm,
+			.name = rows[i % n].name,
+			.ns = (uint64_t)(rows[i % n].share * (i < n ? 12.4e6 : 6.02e6)),
+			.share = figure(k, rows[i % n].share),
+			.pct = figure(k, rows[i % n].share * 0.3),
+		};
+	if (!x)
+		return;
+	vm->waits = (struct snap_waits){
+		figure(k, 31), figure(k, 420), figure(k, 11200), figure(k, 2.3e6), 0, n};
+	vcpus[vm->vcpu_n - 1].waits = vm->waits;
+	vcpus[vm->vcpu_n - 1].waits.first = n;
+	k->s->waited = x;
+	k->s->nwaited = (size_t)2 * n;
+}
+
 static void make_sampling(struct maker *k)
 {
 	if (k->m->no_samples) {
@@ -521,6 +558,13 @@ static void make_host_exits(struct snap_exit *ex, const struct snap_vm *vms, uns
 	}
 }
 
+static struct snap_waits no_waits(void)
+{
+	struct value none = value_na(WHY_NOT_ASKED);
+
+	return (struct snap_waits){none, none, none, none, 0, 0};
+}
+
 static bool make_vms(struct maker *k)
 {
 	unsigned n = k->m->nvms, total = 0, at = 0;
@@ -586,6 +630,10 @@ static bool make_vms(struct maker *k)
 	}
 	if (n > 1)
 		make_code(k, &vms[1], 1);
+	for (unsigned i = 0; i < n + total; i++)
+		*(i < n ? &vms[i].waits : &vcpus[i - n].waits) = no_waits();
+	if (n)
+		make_waited(k, &vms[0], vcpus);
 	k->s->vms = vms;
 	k->s->nvms = n;
 	k->s->vcpus = vcpus;

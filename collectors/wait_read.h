@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads what the programs of bpf/sched_wait.bpf.c wrote, out of the memory shared with them: what
+ * came since the last reading, and what of a wait is in progress.
+ */
+#ifndef KVMTOP_COLLECTORS_WAIT_READ_H
+#define KVMTOP_COLLECTORS_WAIT_READ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/sched_wait.h"
+#include "hist.h"
+#include "sample.h"
+
+/* The shared arrays; whose memory they are is not this file's concern. */
+struct wait_memory {
+	uint32_t threads, cpus; /* entries; index 0 of threads is never used */
+	struct sw_thread *thread;
+	struct sw_set *set; /* SW_SETS a thread */
+	struct sw_wake *wake;
+	struct sw_cpu *cpu;
+	bool (*member)(void *ctx, int32_t tid); /* a thread of a VM */
+	void *ctx;
+};
+
+/* What of a thread was read already. */
+struct wait_seen {
+	uint64_t id[SW_CELLS], ns[SW_CELLS];
+	uint8_t still[SW_CELLS]; /* readings without a change */
+	uint64_t done, other, wakeups;
+	bool has_delay; /* and the wait in which it was found, if it was in one, is over */
+	uint64_t delay; /* the kernel's run delay */
+	int64_t ahead; /* ns: waits that ended between the kernel's figure and ours, at most 0 */
+	struct sw_wake wake;
+};
+
+#define WAIT_PARTS (SW_CELLS + 2)
+/* What a reading points to. */
+struct wait_buffer {
+	struct wait_part part[WAIT_PARTS];
+	char comm[WAIT_PARTS][SW_COMM + 1];
+	uint64_t id[WAIT_PARTS];
+	size_t n;
+	uint32_t room[SW_OCTAVES][HIST_STEPS];
+	struct hist wake;
+};
+
+/* The place of a thread that is to be watched: nothing in it. */
+void wait_place_init(struct wait_memory *m, uint32_t index, int32_t tid);
+/* It waits on this CPU already, as far as is known from elsewhere. */
+void wait_place_waiting(struct wait_memory *m, uint32_t index, uint32_t cpu, int64_t now);
+/* Nobody watches it any more: no CPU's slot has it. */
+void wait_place_end(struct wait_memory *m, uint32_t index);
+
+/*
+ * What came since the last reading; sets all of *out but thread, time and dt. delay: the thread's
+ * run delay as the kernel tells it, NULL: not known. What out points to is in buf.
+ */
+void wait_read(struct wait_memory *m, uint32_t index, int64_t now, const uint64_t *delay,
+	       struct wait_seen *seen, struct wait_buffer *buf, struct wait_reading *out);
+
+#endif
