@@ -147,7 +147,8 @@ struct snap_tsc {
 enum waited_kind {
 	WAITED_VM, /* a thread of a VM: its own, or another's */
 	WAITED_TASK,
-	WAITED_IDLE, /* nobody: its own quota held it back, or the CPU was on its way out of idling */
+	WAITED_IDLE, /* nobody: its own quota held it back, or the CPU was on its way out of idling
+		      */
 	WAITED_OTHER, /* what did not fit */
 	WAITED_UNKNOWN, /* the kernel's run delay that no one explains */
 };
@@ -310,7 +311,8 @@ struct snapshot {
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nthreads, ntasks, ncpus, nfindings, nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nthreads, ntasks, ncpus, nfindings,
+		nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
 	struct snap_sampling sampling;
 	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */

@@ -558,11 +558,21 @@ static void make_host_exits(struct snap_exit *ex, const struct snap_vm *vms, uns
 	}
 }
 
-static struct snap_waits no_waits(void)
+/* What is there for one VM only. */
+static void make_details(struct maker *k, struct snap_vm *vms, unsigned n, struct snap_vcpu *vcpus,
+			 unsigned nvcpus)
 {
-	struct value none = value_na(WHY_NOT_ASKED);
+	const struct value none = value_na(WHY_NOT_ASKED);
+	const struct snap_waits not_asked = {none, none, none, none, 0, 0};
 
-	return (struct snap_waits){none, none, none, none, 0, 0};
+	for (unsigned i = 0; i < n; i++)
+		vms[i].waits = not_asked;
+	for (unsigned i = 0; i < nvcpus; i++)
+		vcpus[i].waits = not_asked;
+	if (n)
+		make_waited(k, &vms[0], vcpus);
+	if (n > 1)
+		make_code(k, &vms[1], 1);
 }
 
 static bool make_vms(struct maker *k)
@@ -628,12 +638,7 @@ static bool make_vms(struct maker *k)
 				    (int32_t)at, s.cpu * 10 / s.nvcpu);
 		}
 	}
-	if (n > 1)
-		make_code(k, &vms[1], 1);
-	for (unsigned i = 0; i < n + total; i++)
-		*(i < n ? &vms[i].waits : &vcpus[i - n].waits) = no_waits();
-	if (n)
-		make_waited(k, &vms[0], vcpus);
+	make_details(k, vms, n, vcpus, total);
 	k->s->vms = vms;
 	k->s->nvms = n;
 	k->s->vcpus = vcpus;
