@@ -40,6 +40,17 @@ GET_VALUE(host_gk, H, sym.domain[DOMAIN_GUEST_KERNEL])
 GET_VALUE(host_gu, H, sym.domain[DOMAIN_GUEST_USER])
 GET_VALUE(host_other_samples, H, other_sym.n)
 GET_TEXT(host_hot, H, sym.hot)
+
+static struct cell host_events_by(const struct snapshot *s, const void *row, bool total)
+{
+	static const char *const by[] = {
+		[EVENTS_BY_NONE] = "none", [EVENTS_BY_PERF] = "perf", [EVENTS_BY_BPF] = "bpf"};
+	uint8_t which = ((const struct snap_host *)row)->events_by;
+
+	(void)s;
+	(void)total;
+	return (struct cell){.text = by[which <= EVENTS_BY_BPF ? which : EVENTS_BY_NONE]};
+}
 GET_VALUE(host_hot_pct, H, sym.hot_pct)
 /* clang-format on */
 
@@ -125,6 +136,8 @@ static const struct field host_fields[] = {
 	{"sampling_hz", "HZ", "samples that are taken a second on each CPU", UNIT_COUNT, 5, 0, 0, 0, host_sampling_hz},
 	{"sampling_idle_pct", "%IDLESMP", "share of samples that found the CPU idle", UNIT_PCT, 8, 0, 0, 0, host_sampling_idle},
 	{"sampling_lost", "LOSTSMP", "samples that the kernel dropped in the interval", UNIT_COUNT, 7, 0, 1, 1, host_sampling_lost},
+	{"events_by", "EVENTSBY", "what counts the events: bpf: the kernel does; perf: each is taken through perf's rings; none: nothing",
+	 UNIT_TEXT, 8, FIELD_SORT_UP, 0, 0, host_events_by},
 };
 
 const struct field_list field_list_host = FIELD_LIST("host", host_fields, struct snap_host);

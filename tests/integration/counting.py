@@ -41,7 +41,9 @@ def beside_perf():
     g = n.Guest("out:3000")
     bpf, perf = (n.Kvmtop("--events-by", how, *ARGS).skip(2) for how in ("bpf", "perf"))
     g.go().wait()
-    got = [n.only(n.counted(top.settle().end(), g.pid), *KINDS) for top in (bpf, perf)]
+    records = [top.settle().end() for top in (bpf, perf)]
+    got = [n.only(n.counted(r, g.pid), *KINDS) for r in records]
+    n.same([r[-1]["host"]["events_by"] for r in records], ["bpf", "perf"], "a record says which of them counted")
     n.same(got[0], n.truth(g.counts), "counted in the kernel: the guest's own counts")
     n.same(got[1], got[0], "and perf beside it sees each event too")
 
