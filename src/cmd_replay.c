@@ -28,6 +28,8 @@
 #define PAST_LEAST 8
 #define PAST_NS (100 * NS_PER_MS) /* … which may take about that long */
 #define SPEED_MOST 256.0
+#define TIMELINE_NS (5 * NS_PER_S) /* between two readings of the time line */
+#define WORST_LEAST 5.0 /* percent of steal that is no moment to go to */
 
 struct replay {
 	const struct options *o;
@@ -39,6 +41,10 @@ struct replay {
 	int timer; /* when to go on */
 	bool playing;
 	double speed;
+	struct store_moment moment[UI_MOMENTS]; /* the time line */
+	int moments;
+	int64_t looked; /* when it was read */
+	int worst; /* how many of the worst moments were gone to */
 	uint64_t shown; /* intervals so far, for -n */
 };
 
@@ -352,6 +358,80 @@ static void change_speed(struct replay *r, double factor)
 	say(r, ROLE_NOTICE, text);
 }
 
+/* ---- the time line ---- */
+
+/* Another recorder may write meanwhile: read anew, but not at every step. */
+static void read_timeline(struct replay *r)
+{
+	struct ui_moment shown[UI_MOMENTS];
+	int64_t now = clock_mono_ns();
+
+	if (r->looked && now - r->looked < TIMELINE_NS)
+		return;
+	r->looked = now;
+	if (store_range(r->store, &r->range))
+		return;
+	r->moments = store_moments(r->store, &r->range, r->moment, UI_MOMENTS);
+	for (int i = 0; i < r->moments; i++)
+		shown[i] = (struct ui_moment){r->moment[i].wall, r->moment[i].steal_max};
+	if (r->moments > 0)
+		ui_timeline(r->screen.ui, shown, (size_t)r->moments, r->range.first, r->range.last);
+}
+
+/* One that is worse stands close by: it is the same trouble. */
+static bool overshadowed(const struct replay *r, int i)
+{
+	const struct store_moment *m = r->moment;
+
+	return (i && m[i - 1].steal_max > m[i].steal_max) ||
+	       (i + 1 < r->moments && m[i + 1].steal_max >= m[i].steal_max);
+}
+
+/* The n-th worst moment, 0 the worst. NULL: there are not so many that stand out. */
+static const struct store_moment *worst_moment(const struct replay *r, int n)
+{
+	bool taken[UI_MOMENTS] = {false};
+	int found = -1;
+
+	for (; n >= 0; n--) {
+		found = -1;
+		for (int i = 0; i < r->moments; i++)
+			if (!taken[i] && !overshadowed(r, i) &&
+			    r->moment[i].steal_max >= WORST_LEAST &&
+			    (found < 0 || r->moment[i].steal_max > r->moment[found].steal_max))
+				found = i;
+		if (found < 0)
+			return NULL;
+		taken[found] = true;
+	}
+	return &r->moment[found];
+}
+
+static void go_to_worst(struct replay *r)
+{
+	const struct store_moment *m = worst_moment(r, r->worst);
+	struct store_at at;
+	char text[80];
+
+	if (!m && !r->worst) {
+		say(r, ROLE_NOTICE, "no vCPU waited for 5% of any interval");
+		return;
+	}
+	if (!m) {
+		r->worst = 0;
+		m = worst_moment(r, 0);
+	}
+	/* By its time: it may have become part of a longer one meanwhile. */
+	if (!m || store_find(r->store, STORE_FROM, m->wall, &at))
+		return;
+	snprintf(text, sizeof(text), "%s: a vCPU waited for %.0f%% of the interval",
+		 r->worst ? "the next worst moment" : "the worst moment", m->steal_max);
+	r->worst++;
+	if (at.id != r->at.id)
+		jump(r, STORE_NEXT, at);
+	say(r, ROLE_NOTICE, text);
+}
+
 static void act(void *ctx, const struct ui_request *q)
 {
 	struct replay *r = ctx;
@@ -371,6 +451,10 @@ static void act(void *ctx, const struct ui_request *q)
 	case UI_GO_TO:
 		stop_playing(r);
 		go_to_typed(r, q->text);
+		break;
+	case UI_WORST:
+		stop_playing(r);
+		go_to_worst(r);
 		break;
 	case UI_SPEED:
 		change_speed(r, q->by > 0 ? 2 : 0.5);
@@ -408,6 +492,7 @@ static void loop(struct replay *r)
 		{.fd = r->timer, .events = POLLIN},
 	};
 
+	read_timeline(r);
 	screen_draw(s);
 	while (!s->quit) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0 && errno != EINTR)
@@ -420,6 +505,7 @@ static void loop(struct replay *r)
 			screen_keys(s);
 		if (s->quit)
 			return;
+		read_timeline(r);
 		screen_draw(s);
 		if (r->o->iterations && r->shown >= r->o->iterations)
 			return;

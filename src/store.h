@@ -79,6 +79,18 @@ struct store_range {
 /* -ENOENT: there is no interval. */
 int store_range(struct store *st, struct store_range *out);
 
+/* The worst interval of a part of a recording's time: the one in which a vCPU waited most. */
+struct store_moment {
+	int64_t id, wall; /* as in store_at */
+	double steal_max; /* percent; 0 also where it is not known */
+};
+
+/*
+ * Those of n equal parts of the range in which there are intervals, in the order of time. Returns
+ * how many were written, or -errno.
+ */
+int store_moments(struct store *st, const struct store_range *r, struct store_moment *out, size_t n);
+
 /* Which interval is wanted, relative to a time or to another interval. */
 enum store_seek {
 	STORE_AT, /* the last that ends at or before the time; else the first */

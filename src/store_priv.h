@@ -41,6 +41,7 @@ enum store_statement {
 	ST_READ,
 	ST_GET_TEXT,
 	ST_RANGE,
+	ST_MOMENTS,
 	ST_OLDEST,
 	ST_DEL_FRAME,
 	ST_DEL_VM,

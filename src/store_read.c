@@ -28,6 +28,32 @@ int store_range(struct store *st, struct store_range *out)
 	return rc;
 }
 
+int store_moments(struct store *st, const struct store_range *r, struct store_moment *out, size_t n)
+{
+	int64_t each = n ? (r->last - r->first) / (int64_t)n + 1 : 1;
+	int found = 0, rc = SQLITE_DONE;
+	sqlite3_stmt *s;
+
+	st->steps = 0;
+	s = store_stmt(st, ST_MOMENTS);
+	if (!s)
+		return store_errno(st);
+	sqlite3_bind_int64(s, 1, r->first);
+	sqlite3_bind_int64(s, 2, each > 0 ? each : 1);
+	sqlite3_bind_int64(s, 3, r->last);
+	sqlite3_bind_int64(s, 4, (int64_t)n);
+	while ((size_t)found < n && (rc = sqlite3_step(s)) == SQLITE_ROW)
+		out[found++] = (struct store_moment){
+			.id = sqlite3_column_int64(s, 0),
+			.wall = sqlite3_column_int64(s, 1),
+			.steal_max = sqlite3_column_double(s, 2) / 1e3,
+		};
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		found = store_errno(st);
+	sqlite3_reset(s);
+	return found;
+}
+
 int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct store_at *out)
 {
 	static const enum store_statement statements[] = {

@@ -129,4 +129,8 @@ const char *const store_sql[] = {
 	[ST_OLD_FACTS] = "DELETE FROM facts WHERE since<(SELECT max(since) FROM facts WHERE since<="
 			 "(SELECT min(id) FROM interval))",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
+	/* id and time are those of the row that has the maximum: SQLite says so. */
+	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),"
+		       "(time-?1)/?2 AS part FROM interval WHERE time BETWEEN ?1 AND ?3"
+		       " GROUP BY part ORDER BY part LIMIT ?4",
 };

@@ -59,6 +59,8 @@ static const struct key_row rows[] = {
 	{ACT_MINUTE_ON, CTX_MAIN, {']'}, "minute-on", NULL, "in replay: one minute on"},
 	{ACT_GO_TO, CTX_MAIN, {'b'}, "go-to", "go to",
 	 "in replay: go to a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end"},
+	{ACT_WORST, CTX_MAIN, {'w'}, "worst", "worst",
+	 "in replay: go to the moment in which a vCPU waited most; again: to the next worst"},
 	{ACT_RESET, CTX_MAIN, {'r'}, "reset", NULL, "set the totals to zero"},
 	{ACT_TOTALS, CTX_MAIN, {'t'}, "totals", NULL,
 	 "exits: of the interval, or since start or reset"},

@@ -39,7 +39,9 @@ void layout_compute(const struct layout_in *in, struct layout *out)
 	head = in->rows >= 10 ? 3 : in->rows >= 8 ? 2 : 1;
 	out->head = (struct rect){.h = head, .w = in->cols};
 	out->keys = (struct rect){.y = in->rows - 1, .h = 1, .w = in->cols};
-	split(in, head, in->rows - head - 1, out);
+	out->timeline =
+		(struct rect){.y = in->rows - 2, .h = in->timeline && head == 3, .w = in->cols};
+	split(in, head, in->rows - head - 1 - out->timeline.h, out);
 }
 
 static int column_width(const struct column *c, int width)

@@ -20,6 +20,7 @@ struct rect {
 struct layout_in {
 	int rows, cols;
 	bool pane_shown; /* below 30 lines: in place of the list */
+	bool timeline; /* a line above the keys, where there is room */
 	bool list_small; /* the list is one row (level vCPU): the pane gets the rest */
 };
 
@@ -28,6 +29,7 @@ struct layout {
 	struct rect head; /* identity, host line, findings: 3 lines, fewer when low */
 	struct rect list; /* with its column heads; h 0: not shown */
 	struct rect pane; /* with its title line; h 0: not shown */
+	struct rect timeline; /* h 0: not shown */
 	struct rect keys; /* bottom bar */
 };
 

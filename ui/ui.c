@@ -140,6 +140,7 @@ void ui_layout(const struct ui *ui, struct layout *out)
 		.rows = ui->rows,
 		.cols = ui->cols,
 		.pane_shown = ui->view.pane_shown,
+		.timeline = ui->nmoments > 0,
 		.list_small = ui->view.level == LEVEL_VCPU,
 	};
 
@@ -243,6 +244,8 @@ void ui_draw(struct ui *ui, struct surface *s)
 	ui_draw_head(ui, &a);
 	if (ui->shown)
 		draw_body(ui, &all, &l);
+	a = sub(&all, &l.timeline);
+	ui_draw_timeline(ui, &a);
 	a = sub(&all, &l.keys);
 	ui_draw_keys(ui, &a);
 }

@@ -44,6 +44,7 @@ enum ui_request_kind {
 	UI_GO_TO, /* .text: a time as it was typed, valid until the next key */
 	UI_SPEED, /* .by > 0: faster */
 	UI_PLAY, /* or stop */
+	UI_WORST, /* the worst moment, or the next after it */
 };
 
 struct ui_request {
@@ -61,6 +62,13 @@ void ui_snapshot(struct ui *ui, struct snapshot *s);
 struct ui_request ui_key(struct ui *ui, uint32_t key);
 /* Replay: what was shown is no past of what comes next. */
 void ui_forget(struct ui *ui);
+/* Replay: the time line, in parts that need not be equal; copied, UI_MOMENTS at most. */
+#define UI_MOMENTS 512
+struct ui_moment {
+	int64_t wall; /* ns since 1970; 0: nothing was recorded there */
+	double steal; /* percent, of the vCPU that waited most */
+};
+void ui_timeline(struct ui *ui, const struct ui_moment *m, size_t n, int64_t first, int64_t last);
 /* Replay: it goes on by itself at this speed; 0: it does not. */
 void ui_playing(struct ui *ui, double speed);
 /* Draws everything. Never reads a clock: the same input makes the same screen. */

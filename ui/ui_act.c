@@ -340,6 +340,9 @@ static bool do_replay(struct ui *ui, enum action a, struct ui_request *out)
 	case ACT_GO_TO:
 		ui_ask(ui, ASK_TIME);
 		return true;
+	case ACT_WORST:
+		out->kind = UI_WORST;
+		return true;
 	case ACT_DELAY:
 	case ACT_RESET:
 	case ACT_DEMO:
@@ -452,6 +455,7 @@ static struct ui_request do_main(struct ui *ui, enum action a, uint32_t key)
 	case ACT_MINUTE_BACK:
 	case ACT_MINUTE_ON:
 	case ACT_GO_TO:
+	case ACT_WORST:
 		ui_message(ui, ROLE_NOTICE, "only in replay: kvmtop record, then kvmtop replay");
 		break;
 	case ACT_DEMO:

@@ -382,7 +382,7 @@ static bool bar_has(const struct ui *ui, const struct key_row *r)
 		return !pane_on_screen(ui) && !is_past(ui);
 	if (r->action == ACT_STEP_BACK || r->action == ACT_STEP_ON)
 		return is_past(ui);
-	if (r->action == ACT_GO_TO)
+	if (r->action == ACT_GO_TO || r->action == ACT_WORST)
 		return ui->cfg.replay;
 	if (r->action == ACT_KIND)
 		return ui_pane_has_focus(ui) && (ui->view.pane == '2' || ui->view.pane == '3');

@@ -38,6 +38,9 @@ struct ui {
 	enum role message_role;
 	unsigned message_age; /* intervals that it has been there */
 	double speed; /* replay: it plays at this speed; 0: it does not */
+	struct ui_moment moment[UI_MOMENTS]; /* replay: the time line, of this range; */
+	size_t nmoments; /* 0: none */
+	int64_t first, last;
 	bool exit_kind_chosen; /* by a key, or since no kvm_exit comes */
 	struct row_list list_rows, pane_rows, task_rows;
 	/* What list_rows was made of: sorting 16,000 vCPUs takes 20 ms, keys come faster. */
@@ -80,6 +83,9 @@ void ui_layout(const struct ui *ui, struct layout *out);
 /* ui_head.c */
 void ui_draw_head(struct ui *ui, const struct area *a);
 void ui_draw_keys(struct ui *ui, const struct area *a);
+
+/* timeline.c */
+void ui_draw_timeline(const struct ui *ui, const struct area *a);
 
 /* ui_act.c */
 struct ui_request ui_do(struct ui *ui, enum action a, uint32_t key);

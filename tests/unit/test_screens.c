@@ -21,6 +21,8 @@
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
+#define WITH_LINE 2
+
 struct screen {
 	const char *name;
 	int rows, cols;
@@ -28,7 +30,7 @@ struct screen {
 	struct made made;
 	unsigned steps; /* how many snapshots come in before the keys */
 	bool ascii; /* the terminal is not UTF-8 */
-	bool replay; /* the snapshots come out of a recording */
+	int replay; /* the snapshots come out of a recording; WITH_LINE: of an hour */
 };
 
 static const struct screen screens[] = {
@@ -84,8 +86,28 @@ static const struct screen screens[] = {
 	{"ascii-100x30", 30, 100, "5", {.nvms = 4}, 9, true, false},
 	{"tiny-30x4", 4, 30, "", {.nvms = 4}, 1, false, false},
 	{"replay-80x24", 24, 80, "", {.nvms = 4}, 3, false, true},
+	{"replay-line-80x24", 24, 80, "", {.nvms = 4}, 3, false, WITH_LINE},
+	{"replay-line-132x43", 43, 132, "\r5", {.nvms = 4}, 9, false, WITH_LINE},
 	{"replay-100x30", 30, 100, "\r2", {.nvms = 4}, 9, false, true},
 };
+
+/* An hour around the snapshots with a gap, trouble of 85% and of 35%, and little else. */
+static void set_timeline(struct ui *ui, const struct snapshot *s)
+{
+	struct ui_moment m[300];
+	int64_t first = timespec_ns(s->wall) - 1200 * NS_PER_S;
+
+	for (int i = 0; i < 300; i++) {
+		m[i] = (struct ui_moment){first + i * 12 * NS_PER_S, i % 5};
+		if (i >= 200 && i < 220)
+			m[i].wall = 0;
+		if (i >= 60 && i < 66)
+			m[i].steal = 55 + 5 * (i - 60);
+		if (i >= 250 && i < 254)
+			m[i].steal = 35;
+	}
+	ui_timeline(ui, m, 300, first, first + 3600 * NS_PER_S);
+}
 
 static struct surface *draw(const struct screen *c)
 {
@@ -105,6 +127,8 @@ static struct surface *draw(const struct screen *c)
 		snap = made_snapshot(&m);
 		assert_non_null(snap);
 		ui_snapshot(ui, snap);
+		if (c->replay == WITH_LINE)
+			set_timeline(ui, snap);
 		snapshot_unref(snap);
 		ui_draw(ui, s);
 	}

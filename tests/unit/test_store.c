@@ -363,6 +363,36 @@ static void what_is_written_is_read(void **state)
 	store_close(st);
 }
 
+/* Each part of the time line has the worst of its intervals, and where it is. */
+static void moments_are_the_worst(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	struct store_moment m[8];
+	struct store_range range;
+
+	for (unsigned i = 0; i < 20; i++) {
+		struct snapshot *s = step(i % 4 ? i : 15 - i / 4);
+		struct snap_vm *vms = (struct snap_vm *)s->vms;
+
+		s->wall.tv_sec = 1790000000 + i + (i >= 10 ? 20 : 0); /* a gap */
+		for (size_t k = 0; k < s->nvms; k++)
+			vms[k].steal_max = value_known(i == 7 ? 80.25 : i);
+		assert_int_equal(store_write(st, s, 0), 0);
+		snapshot_unref(s);
+	}
+	assert_int_equal(store_range(st, &range), 0);
+	assert_int_equal(store_moments(st, &range, m, 4), 2); /* two parts are empty */
+	assert_true(m[0].steal_max > 80.2 && m[0].steal_max < 80.3);
+	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
+	assert_int_equal(m[1].wall / NS_PER_S, 1790000039);
+	assert_true(m[1].steal_max > 18.9 && m[1].steal_max < 19.1);
+	/* No more than there is room for, and one part alone. */
+	assert_int_equal(store_moments(st, &range, m, 1), 1);
+	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
+	store_close(st);
+}
+
 static void times_are_found(void **state)
 {
 	const struct file *f = *state;
@@ -731,6 +761,7 @@ int main(void)
 		cmocka_unit_test(bytes_give_the_same_snapshot),
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test_setup_teardown(what_is_written_is_read, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(times_are_found, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_recording_is_gone_on_with, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, make_dir, drop_dir),

@@ -571,7 +571,7 @@ static void replay_keys(void **state)
 		int by;
 	} rows[] = {
 		{',', UI_STEP, -1}, {'.', UI_STEP, 1},	 {'[', UI_MINUTE, -1}, {']', UI_MINUTE, 1},
-		{'+', UI_SPEED, 1}, {'-', UI_SPEED, -1}, {' ', UI_PLAY, 0},
+		{'+', UI_SPEED, 1}, {'-', UI_SPEED, -1}, {' ', UI_PLAY, 0},    {'w', UI_WORST, 0},
 	};
 	struct fixture *f = *state;
 	struct ui_request r;
@@ -607,7 +607,7 @@ static void time_keys_are_for_replay(void **state)
 {
 	struct fixture *f = *state;
 
-	for (const char *k = "[]b"; *k; k++) {
+	for (const char *k = "[]bw"; *k; k++) {
 		assert_int_equal(press(f, (unsigned char)*k).kind, UI_NONE);
 		assert_true(on_screen(f, "only in replay"));
 	}
