@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kvm_names.h"
 #include "sysroot.h"
 
 #ifdef KVMTOP_BPF
@@ -40,6 +41,7 @@ static const char *const program_of[EV_NR] = {
 };
 
 #define MAPS 9
+#define EARLY 64
 struct mapping {
 	void *at;
 	size_t len;
@@ -49,7 +51,10 @@ struct kvm_bpf {
 	struct bpf_object *object;
 	struct bpf_link *link[KVM_EVENTS];
 	struct bpf_link *ended;
-	struct ring_buffer *news;
+	struct ring_buffer *news, *slow;
+	/* Slow exits of the epoch that has begun, which were found at the end of the last one. */
+	struct kc_slow early[EARLY];
+	unsigned nearly;
 	struct kvm_counts counts;
 	struct mapping mapping[MAPS];
 	unsigned nmapping;
@@ -162,6 +167,23 @@ static int set_config(struct bpf_object *o, const struct kc_config *c)
 	return m ? bpf_map__set_initial_value(m, c, sizeof(*c)) : -ENOENT;
 }
 
+/* An idle vCPU's exits are long, and many: they are left out where they happen. */
+static void set_idle(struct kc_config *c)
+{
+	static const uint32_t isas[] = {ISA_VMX,   ISA_SVM, ISA_ARM64,	  ISA_S390,
+					ISA_RISCV, ISA_PPC, ISA_LOONGARCH};
+	unsigned n = 0;
+
+	for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++)
+		for (uint64_t key = 0; key < 0x400 && n < KC_IDLE; key++) {
+			/* The codes of arm64's traps are behind the bit that says so. */
+			uint64_t k = key < 0x200 ? key : KVM_ARM_TRAP | (key - 0x200);
+
+			if (kvm_names_idle(NULL, isas[i], k))
+				c->idle[n++] = (struct kc_idle){.key = k, .isa = isas[i]};
+		}
+}
+
 /* Programs whose tracepoint this kernel lacks are not loaded. */
 static void leave_out(struct bpf_object *o, const struct kvm_format *f)
 {
@@ -259,6 +281,11 @@ void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit)
 	__atomic_store_n(&b->counts.control->entry_exit, entry_exit, __ATOMIC_SEQ_CST);
 }
 
+void kvm_bpf_slow(struct kvm_bpf *b, uint64_t ns)
+{
+	__atomic_store_n(&b->counts.control->slow_ns, ns, __ATOMIC_RELEASE);
+}
+
 /* ---- all of it ---- */
 
 static int on_news(void *ctx, void *data, size_t size)
@@ -277,6 +304,53 @@ static int on_news(void *ctx, void *data, size_t size)
 	return 0;
 }
 
+static void hand_over_slow(const struct kvm_bpf *b, const struct kc_slow *s)
+{
+	const struct slow_exit x = {
+		.begin = (int64_t)s->begin,
+		.end = (int64_t)s->end,
+		.key = s->key,
+		.rip = s->rip,
+		.user_key = s->user_key,
+		.user_begin = (int64_t)s->user_begin,
+		.isa = s->isa,
+		.tid = (int32_t)s->tid,
+		.vcpu_id = s->vcpu,
+	};
+
+	if (b->sink && b->sink->slow)
+		b->sink->slow(b->sink->ctx, &x, 1);
+}
+
+/* Those of the epoch that runs wait for its end: then they are counted, too. */
+static int on_slow(void *ctx, void *data, size_t size)
+{
+	struct kvm_bpf *b = ctx;
+	struct kc_slow s;
+
+	if (size < sizeof(s))
+		return 0;
+	memcpy(&s, data, sizeof(s));
+	if (s.epoch == b->counts.control->epoch && b->nearly < EARLY)
+		b->early[b->nearly++] = s;
+	else
+		hand_over_slow(b, &s);
+	return 0;
+}
+
+/* After the counts of the epoch that ended. */
+static void tell_slow(struct kvm_bpf *b, const struct sink *sink)
+{
+	unsigned n = b->nearly;
+
+	b->sink = sink;
+	b->nearly = 0;
+	for (unsigned i = 0; i < n; i++)
+		hand_over_slow(b, &b->early[i]);
+	(void)ring_buffer__consume(b->slow);
+	b->sink = NULL;
+}
+
 static int load(struct kvm_bpf *b, const struct kvm_format *f, bool few)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_kvm");
@@ -289,6 +363,7 @@ static int load(struct kvm_bpf *b, const struct kvm_format *f, bool few)
 	if (rc)
 		return rc;
 	set_sizes(&c, (unsigned)ncpu, few);
+	set_idle(&c);
 	b->object = bpf_object__open_mem(kvmtop_kvm_count_begin,
 					 (size_t)(kvmtop_kvm_count_end - kvmtop_kvm_count_begin),
 					 &opts);
@@ -312,7 +387,11 @@ static int load(struct kvm_bpf *b, const struct kvm_format *f, bool few)
 	kvm_counts_init(&b->counts);
 	b->news = ring_buffer__new(bpf_object__find_map_fd_by_name(b->object, "news"), on_news, b,
 				   NULL);
-	return b->news ? 0 : -errno;
+	if (!b->news)
+		return -errno;
+	b->slow = ring_buffer__new(bpf_object__find_map_fd_by_name(b->object, "slow"), on_slow, b,
+				   NULL);
+	return b->slow ? 0 : -errno;
 }
 
 static int online_cpu(const struct sysroot *root)
@@ -363,6 +442,7 @@ void kvm_bpf_free(struct kvm_bpf *b)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->ended);
 	ring_buffer__free(b->news);
+	ring_buffer__free(b->slow);
 	for (unsigned i = 0; i < b->nmapping; i++)
 		munmap(b->mapping[i].at, b->mapping[i].len);
 	bpf_object__close(b->object);
@@ -407,6 +487,7 @@ void kvm_bpf_tick(struct kvm_bpf *b, int64_t watermark, const struct sink *sink,
 {
 	kvm_bpf_news(b, sink);
 	kvm_counts_read(&b->counts, watermark, sink, out);
+	tell_slow(b, sink);
 	tell_missed(b, sink);
 }
 
@@ -455,6 +536,12 @@ void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit)
 {
 	(void)b;
 	(void)entry_exit;
+}
+
+void kvm_bpf_slow(struct kvm_bpf *b, uint64_t ns)
+{
+	(void)b;
+	(void)ns;
 }
 
 int kvm_bpf_fd(const struct kvm_bpf *b)

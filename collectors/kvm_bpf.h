@@ -34,6 +34,9 @@ void kvm_bpf_detach(struct kvm_bpf *b, unsigned event);
 /* Before and after kinds are attached and detached: what is open then is void. */
 void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit);
 
+/* Exits that take longer (ns), but idle ones, are told one by one at the tick; 0: none. */
+void kvm_bpf_slow(struct kvm_bpf *b, uint64_t ns);
+
 /* Readable when a thread had its first event. */
 int kvm_bpf_fd(const struct kvm_bpf *b);
 /* Tells the sink of those, by aggregates without events. */

@@ -222,6 +222,7 @@ static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t
 		.tid = (int32_t)t->tid,
 		.vcpu_id = t->vcpu,
 		.unmatched = t->unmatched[epoch & 1],
+		.slow = t->slow[epoch & 1],
 		.elsewhere = t->lent,
 	};
 	struct kc_open o;

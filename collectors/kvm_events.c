@@ -61,6 +61,7 @@ struct kvm_events {
 	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
 	/* Beside the programs in the kernel: where guests leave guest mode. */
 	bool code_wanted, where_wanted; /* of every exit; of some */
+	uint64_t slow_ns; /* the programs in the kernel tell of single exits that take longer */
 	unsigned beside; /* kvm_exit is in the rings: one of so many, 0 closed */
 	struct sample batch[BATCH];
 	size_t filled;
@@ -471,8 +472,10 @@ static int start_bpf(struct kvm_events *st, const char *tracefs)
 	if (!rc)
 		rc = kvm_bpf_new(st->env.root, tracefs, st->format, c->few_keys, has_several_vms,
 				 st, &st->bpf);
-	if (!rc)
+	if (!rc) {
+		kvm_bpf_slow(st->bpf, st->slow_ns);
 		return watch(st, kvm_bpf_fd(st->bpf));
+	}
 	kvm_bpf_why(rc, &st->bpf_why);
 	if (c->events_how == EVENTS_BPF)
 		return rc;
@@ -728,6 +731,9 @@ static void events_demand(void *state, const struct demand *d)
 	st->wanted = d->kinds;
 	st->code_wanted = d->exit_code;
 	st->where_wanted = d->samples;
+	st->slow_ns = d->slow_ns;
+	if (st->bpf)
+		kvm_bpf_slow(st->bpf, st->slow_ns);
 	if (st->started)
 		(void)follow_demand(st, clock_mono_ns(), false);
 	follow_beside(st);

@@ -24,6 +24,7 @@ FIELD_TABLES = [  # as in field_list(); which --table shows it; what it is
     ("symbol", "symbol, vcpu-symbol", "Fields of a symbol"),
     ("exit-code", "exit-code", "Fields of guest code that makes exits"),
     ("waited", "waited, vcpu-waited", "Fields of who had the CPU while vCPUs waited"),
+    ("slow", "slow", "Fields of a slow exit"),
     ("host", "host", "Fields of the host"),
     ("cpu", "pcpu", "Fields of a host CPU"),
     ("thread", "thread", "Fields of a thread of a VMM"),
@@ -149,11 +150,11 @@ def json_type(unit):
 def schema(old):
     """Gives each definition its fields; what is required and what is no field stands in the file."""
     s = json.loads(old)
-    parts = {"vm": "vm", "vcpu": "vcpu", "exit": "exit", "symbol": "symbol", "code": "exit-code", "waited": "waited", "host": "host", "pcpu": "cpu",
-             "thread": "thread", "task": "task", "finding": "finding"}
+    parts = {"vm": "vm", "vcpu": "vcpu", "exit": "exit", "symbol": "symbol", "code": "exit-code", "slow": "slow",
+             "waited": "waited", "host": "host", "pcpu": "cpu", "thread": "thread", "task": "task", "finding": "finding"}
     skip = {"exit": {"vm", "vcpu", "idle"}, "symbol": {"vm", "vcpu", "domain_guessed"},
-            "code": {"vm"}, "waited": {"vm", "vcpu"}, "vcpu": {"vm", "vcpu"}, "host": {"node", "kernel"},
-            "thread": {"vm"}, "finding": {"for_ns"}}
+            "code": {"vm"}, "slow": {"vm", "at"}, "waited": {"vm", "vcpu"}, "vcpu": {"vm", "vcpu"},
+            "host": {"node", "kernel"}, "thread": {"vm"}, "finding": {"for_ns"}}
     for name, table in parts.items():
         props = {k: v for k, v in s["$defs"][name]["properties"].items() if "x-field" not in v}
         for t, field, _head, _unit, text in dump("fields"):

@@ -35,6 +35,8 @@ const struct batch_table batch_tables[] = {
 	{"vcpu-exit", "exits of vCPUs", TABLE_EXIT, TABLE_EXIT, false, true, "vm,vcpu,kind,key," EXIT_TEXT},
 	{"exit-code", "which guest code makes the exits of VMs", TABLE_CODE, TABLE_CODE, false, false,
 	 "vm,key,symbol,module,count,pct"},
+	{"slow", "single exits that took longer than --slow says: a row each", TABLE_SLOW, TABLE_SLOW, false, false,
+	 "ended,vm,vcpu,key,took_ns,user_exit,user_ns,symbol,module"},
 	{"symbol", "hot symbols of VMs, of all VMs together, and of what is no VM", TABLE_SYMBOL, TABLE_SYMBOL, false, false,
 	 "vm,domain,symbol,module,samples,pct"},
 	{"vcpu-symbol", "hot symbols of vCPUs", TABLE_SYMBOL, TABLE_SYMBOL, false, true,
@@ -205,6 +207,9 @@ static void set_owner(const struct snapshot *s, struct batch_row *r)
 	} else if (r->table == TABLE_WAITED) {
 		vm = ((const struct snap_waited *)r->row)->vm;
 		vcpu = ((const struct snap_waited *)r->row)->vcpu;
+	} else if (r->table == TABLE_SLOW) {
+		vm = ((const struct snap_slow *)r->row)->vm;
+		vcpu = ((const struct snap_slow *)r->row)->vcpu;
 	} else if (r->table == TABLE_THREAD) {
 		vm = ((const struct snap_thread *)r->row)->vm;
 	} else if (r->table == TABLE_FINDING) {
@@ -240,6 +245,8 @@ static bool wanted(const struct batch_query *q, const struct batch_row *r)
 	    (((const struct snap_waited *)r->row)->vcpu >= 0) != q->table->vcpu_rows)
 		return false;
 	if (r->table == TABLE_CODE && !wanted_code(q, r->row))
+		return false;
+	if (r->table == TABLE_SLOW && !q->total && !((const struct snap_slow *)r->row)->fresh)
 		return false;
 	if (r->table == TABLE_SYMBOL && !wanted_symbol(q, r->row))
 		return false;

@@ -67,6 +67,9 @@ static struct demand demand_of(const struct batch *b)
 		.samples = whole || t->first == TABLE_SYMBOL || samples_asked(b->o, t),
 		.samples_all = whole || t->first == TABLE_SYMBOL || t->first == TABLE_CODE,
 		.exit_code = t->first == TABLE_CODE,
+		.slow_ns =
+			b->o->slow_ns || t->first != TABLE_SLOW ? b->o->slow_ns : SLOW_DEFAULT_NS,
+		.slow_past = b->o->totals,
 		.exits_all_vcpus = whole || (t->vcpu_rows && t->first == TABLE_EXIT),
 		.waits_all = waits_asked(b->o, t),
 		.threads = t->first == TABLE_THREAD,

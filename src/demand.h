@@ -10,6 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* demand.slow_ns: what is asked for when nothing else is said, and what can be (ns). */
+#define SLOW_DEFAULT_NS 500000u
+#define SLOW_LEAST_NS 1000u
+#define SLOW_MOST_NS 60000000000u
+
 /* The engine merges those of all readers. */
 struct demand {
 	unsigned kinds; /* KIND_BIT: keep these events open */
@@ -22,6 +27,8 @@ struct demand {
 	uint8_t sample_shift; /* the engine: sample 2^n times more seldom than wanted */
 	bool waits; /* who had the CPU while vCPUs of the selected VM waited */
 	bool waits_all; /* the same for every VM */
+	uint64_t slow_ns; /* single exits that take longer are told apart; 0: none */
+	bool slow_past; /* those of past intervals too, as far as they are kept */
 	bool pins; /* PIN and NODE are on screen */
 	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
 	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */

@@ -90,6 +90,9 @@ static void merge_demand(struct demand *into, const struct demand *d)
 	into->exit_code |= d->exit_code;
 	into->waits |= d->waits;
 	into->waits_all |= d->waits_all;
+	into->slow_past |= d->slow_past;
+	if (d->slow_ns && (!into->slow_ns || d->slow_ns < into->slow_ns))
+		into->slow_ns = d->slow_ns;
 	if (d->vm)
 		into->vm = d->vm;
 	if (d->vcpu)
@@ -106,6 +109,9 @@ static void apply_demand(struct engine *e)
 	}
 	/* A KVM without kvm_exit still tells what leaves to the VMM: that stands in for EXIT/s. */
 	if (e->no_entry_exit)
+		all.kinds |= KIND_BIT(KIND_USEREXIT);
+	/* What the VMM did in a slow exit is in the user exits. */
+	if (all.slow_ns)
 		all.kinds |= KIND_BIT(KIND_USEREXIT);
 	all.pins |= e->starved > 0;
 	all.kinds &= ~e->governor.dropped;
@@ -145,13 +151,14 @@ static void arm_timer(struct engine *e, int64_t now)
 	timerfd_settime(e->timerfd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-static struct timespec wall_at(int64_t mono, int64_t now)
+/* Both clocks are read together: a tick takes its time, and single exits are told by theirs. */
+static struct timespec wall_at(int64_t mono)
 {
 	struct timespec t;
 	int64_t ns;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	ns = timespec_ns(t) - (now - mono);
+	ns = timespec_ns(t) - (clock_mono_ns() - mono);
 	t.tv_sec = (time_t)(ns / NS_PER_S);
 	t.tv_nsec = (long)(ns % NS_PER_S);
 	return t;
@@ -237,7 +244,7 @@ static void tick(struct engine *e)
 		model_discovery(e->model, done, all);
 	}
 	tell_cost(e, now);
-	s = model_commit(e->model, w, wall_at(w, now), first_rates, next_delay(e));
+	s = model_commit(e->model, w, wall_at(w), first_rates, next_delay(e));
 	e->watermark = w;
 	e->ticks++;
 	if (s) {

@@ -7,6 +7,7 @@
 
 #include "exits.h"
 #include "exits_code.h"
+#include "exits_slow.h"
 #include "exits_threads.h"
 #include "inventory.h"
 #include "kvm_names.h"
@@ -124,6 +125,25 @@ static void add_exit_time(struct exits *x, struct ex_vcpu *v, const struct ex_op
 		v->exit_ns += (uint64_t)(end - from);
 }
 
+/* A pair that began within an exit is of it; what the VMM was asked for before is not. */
+static void tell_slow(struct ex_vcpu *v, const struct ex_open *o, int64_t end)
+{
+	const struct ex_open *user = &v->pair[KIND_USEREXIT];
+	const struct slow_exit s = {
+		.begin = o->begin,
+		.end = end,
+		.key = o->key.key,
+		.isa = o->key.isa,
+		.rip = v->rip,
+		.tid = v->tid,
+		.user_key = user->key.key,
+		.user_begin = user->begin >= o->begin && !user->untimed ? user->begin : 0,
+	};
+
+	ex_slow_count(v->vm, 1);
+	ex_slow_add(v->vm, v->inv, &s);
+}
+
 static void end_pair(struct exits *x, struct ex_vcpu *v, struct ex_open *o, int64_t end)
 {
 	bool torn = exits_torn(x, o->begin, end), is_exit = o->key.kind == KIND_VMEXIT;
@@ -141,8 +161,11 @@ static void end_pair(struct exits *x, struct ex_vcpu *v, struct ex_open *o, int6
 	if (o->untimed)
 		return;
 	add_time(v, o, ns);
-	if (is_exit && !o->idle)
-		hist_add(&v->hist, ns, 1);
+	if (!is_exit || o->idle)
+		return;
+	hist_add(&v->hist, ns, 1);
+	if (__builtin_expect(x->slow_ns && ns > x->slow_ns, 0))
+		tell_slow(v, o, end);
 }
 
 /* What is open without its end can have no time any more. */
@@ -177,6 +200,8 @@ static void on_exit(struct exits *x, struct ex_vcpu *v, const struct sample *s, 
 	if (v->open)
 		drop_open(x, v);
 	v->read_timed = false;
+	v->rip = s->aux;
+	v->tid = s->tid;
 	begin_pair(x, v, KIND_VMEXIT, s, key, late);
 	if (v->vm->code && s->aux)
 		ex_code_add(v->vm->code, s->isa, key, s->aux);
@@ -406,6 +431,7 @@ void exits_open(struct exits *x, const struct thread_open *o)
 	if (!v)
 		return;
 	x->unmatched += o->unmatched;
+	ex_slow_count(v->vm, o->slow);
 	if (o->elsewhere)
 		return;
 	v->open = (uint8_t)(o->open & (KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT)));
@@ -413,6 +439,18 @@ void exits_open(struct exits *x, const struct thread_open *o)
 		set_open(x, v, KIND_VMEXIT, &o->exit);
 	if (v->open & KIND_BIT(KIND_USEREXIT))
 		set_open(x, v, KIND_USEREXIT, &o->user);
+}
+
+void exits_slow(struct exits *x, const struct slow_exit *s, size_t n)
+{
+	exits_relate(x);
+	for (size_t i = 0; i < n; i++) {
+		struct ex_vcpu *v = vcpu_of(x, s[i].tid, s[i].vcpu_id);
+
+		/* The programs in the kernel may not know yet what was asked for last. */
+		if (v && x->slow_ns)
+			ex_slow_add(v->vm, v->inv, &s[i]);
+	}
 }
 
 /* ---- losses, intervals ---- */
@@ -480,6 +518,7 @@ void exits_next_vcpu(struct ex_vcpu *v)
 
 void exits_next_vm(struct exits *x, struct ex_vm *vm)
 {
+	ex_slow_next(vm->slow);
 	if (ex_set_evict(&vm->set))
 		vm->gen = ++x->gens;
 	ex_set_next(&vm->set, true);

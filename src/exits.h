@@ -18,6 +18,7 @@
 #include "sample.h"
 
 struct ex_code;
+struct ex_slow;
 struct inventory;
 struct inv_thread;
 struct inv_vcpu;
@@ -40,6 +41,7 @@ struct ex_vm {
 	uint32_t gen; /* never two alike; changes when a cell was given to another key */
 	bool provisional;
 	struct ex_code *code; /* exits_code.h; NULL: nobody asks for it */
+	struct ex_slow *slow; /* exits_slow.h; NULL: none so far */
 	struct ex_vm *next_dead;
 };
 
@@ -54,6 +56,8 @@ struct ex_vcpu {
 	bool touched; /* had events in this interval */
 	bool torn; /* exit time of this interval is missing for a loss */
 	bool read_timed; /* this exit's MMIO read has its time */
+	uint64_t rip; /* where the guest was at its last exit, 0 not known */
+	int32_t tid; /* whose exit that was */
 	uint64_t exit_ns; /* exit → entry within the interval, idle ones left out */
 	uint64_t dropped; /* pairs of this interval that a loss left untimed */
 	struct ex_set set;
@@ -84,6 +88,7 @@ struct exits {
 	uint32_t gens; /* the last ex_vm.gen given out */
 	uint64_t generation; /* of the inventory, when threads were related to vCPUs */
 	int64_t start; /* W of the last commit: where this interval begins */
+	uint64_t slow_ns; /* exits that take longer are kept one by one; 0: none */
 	bool seen; /* kvm_entry or kvm_exit fired, ever */
 	bool entry_exit; /* they are open now */
 	bool entry_exit_all; /* … over the whole interval */
@@ -106,6 +111,7 @@ void exits_samples(struct exits *x, const struct sample *s, size_t n);
 void exits_code(struct exits *x, const struct sample *s, size_t n);
 void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n);
 void exits_open(struct exits *x, const struct thread_open *o);
+void exits_slow(struct exits *x, const struct slow_exit *s, size_t n);
 void exits_loss(struct exits *x, const struct loss *l);
 void exits_kinds(struct exits *x, unsigned kinds, bool entry_exit);
 

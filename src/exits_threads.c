@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exits_slow.h"
 #include "exits_threads.h"
 #include "inventory.h"
 
@@ -51,6 +52,7 @@ static void free_dead(struct exits *x)
 	while ((vm = x->dead_vms)) {
 		x->dead_vms = vm->next_dead;
 		ex_set_free(&vm->set);
+		free(vm->slow);
 		free(vm);
 	}
 }
@@ -237,8 +239,10 @@ static int relate(struct exits *x, struct ex_thread *t)
 		vm->gen = ++x->gens;
 	v->vm = vm;
 	/* Cells point into the old VM's table: it must be emptied before they are looked up. */
-	if (old && old != vm && old->provisional)
+	if (old && old != vm && old->provisional) {
 		ex_set_take(&vm->set, &old->set, &x->vm_limits, NULL, NULL);
+		ex_slow_take(vm, old);
+	}
 	if (old != vm) {
 		vm->gen = ++x->gens;
 		if (v == t->v)

@@ -19,6 +19,7 @@ enum field_table {
 	TABLE_SYMBOL,
 	TABLE_CODE,
 	TABLE_WAITED,
+	TABLE_SLOW,
 	TABLE_CPU,
 	TABLE_THREAD,
 	TABLE_TASK,
@@ -66,8 +67,8 @@ struct field {
 };
 
 struct field_list {
-	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "exit-code", "waited", "cpu",
-			     "thread", "task", "finding" */
+	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "exit-code", "waited", "slow",
+			     "cpu", "thread", "task", "finding" */
 	const struct field *field;
 	size_t n;
 	size_t row_size;

@@ -125,6 +125,15 @@ GET_ID(vm_steal_vcpu, struct snap_vm, steal_max_vcpu)
 GET_TEXT(vm_steal_source, struct snap_vm, steal_source)
 GET_TEXT(vm_why, struct snap_vm, why_text)
 
+static struct cell vm_slow(const struct snapshot *s, const void *row, bool total)
+{
+	const struct snap_slows *x = &((const struct snap_vm *)row)->slow;
+
+	if (!s->slow_ns)
+		return (struct cell){.v = value_na(WHY_NO_SLOW)};
+	return (struct cell){.v = value_known((double)(total ? x->total : x->count))};
+}
+
 static struct cell vm_steal_max(const struct snapshot *s, const void *row, bool total)
 {
 	const struct snap_vm *vm = row;
@@ -225,6 +234,8 @@ static const struct field vm_fields[] = {
 	 UNIT_TEXT, 9, FIELD_SORT_UP, 0, 0, vm_steal_source},
 	{"quota_pct", "QUOTA", "its tightest CPU quota in percent of one CPU: 100 x quota / period", UNIT_PCT, 6, 0,
 	 0, 0, vm_quota},
+	{"slow_exits", "SLOW", "single exits that took longer than --slow says, idle ones left out; a line each in table slow", UNIT_COUNT, 5,
+	 FIELD_TOTAL, 0, 0, vm_slow},
 	{"why", "WHY", "the largest of steal, quota, exits and symbol against its threshold; empty: none is over it",
 	 UNIT_TEXT, 14, FIELD_SORT_UP | FIELD_PROSE, 0, 0, vm_why},
 	EXIT_FIELDS(vm,

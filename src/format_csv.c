@@ -128,6 +128,9 @@ static void put_key(struct out *o, const struct batch_row *r)
 	case TABLE_EXIT:
 		put_text(o, ((const struct snap_exit *)r->row)->name);
 		break;
+	case TABLE_SLOW:
+		put_text(o, ((const struct snap_slow *)r->row)->exit);
+		break;
 	case TABLE_CPU:
 		out_printf(o, "%d", ((const struct snap_cpu *)r->row)->cpu);
 		break;

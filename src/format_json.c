@@ -20,7 +20,7 @@ struct format_state {
 	const struct format_job *job;
 	struct batch_columns columns; /* of --fields; n 0: all */
 	struct batch_rows rows;
-	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, code, waited,
+	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, code, slow, waited,
 		vcpu_waited, threads, cpus, tasks;
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
@@ -53,6 +53,7 @@ static int json_open(const struct format_job *j, struct format_state **out, char
 	f->code = strcmp(table, "exit-code") == 0;
 	f->waited = strcmp(table, "waited") == 0;
 	f->vcpu_waited = strcmp(table, "vcpu-waited") == 0;
+	f->slow = j->whole || strcmp(table, "slow") == 0;
 	f->symbols = j->whole || strcmp(table, "symbol") == 0;
 	f->vcpu_symbols = j->whole || strcmp(table, "vcpu-symbol") == 0;
 	f->vm_exits = j->whole || strcmp(table, "exit") == 0;
@@ -257,6 +258,25 @@ static json_t *waited_array(struct format_state *f, const struct snapshot *s,
 	return a;
 }
 
+static json_t *slow_array(struct format_state *f, const struct snapshot *s,
+			  const struct snap_vm *vm)
+{
+	json_t *a = json_array(), *o;
+
+	for (size_t i = vm->slow.first; i < vm->slow.first + vm->slow.n && i < s->nslow; i++) {
+		const struct snap_slow *x = &s->slow[i];
+
+		if (!passed(f, TABLE_SLOW, i) || (!f->job->query.total && !x->fresh) ||
+		    (x->vcpu >= 0 && !filter_vcpu(f->job->query.filter, &s->vcpus[x->vcpu])))
+			continue;
+		o = json_object();
+		set_fields(f, o, TABLE_SLOW, s, x, "|vm|at|");
+		if (json_array_append_new(a, o))
+			f->rc = -ENOMEM;
+	}
+	return a;
+}
+
 static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 			   const struct snap_vcpu *v)
 {
@@ -329,6 +349,8 @@ static json_t *vm_object(struct format_state *f, const struct snapshot *s, const
 		set(f, o, "exit_code", code_array(f, s, vm));
 	if (f->waited)
 		set(f, o, "waited", waited_array(f, s, &vm->waits));
+	if (f->slow && s->slow_ns)
+		set(f, o, "slow", slow_array(f, s, vm));
 	if (f->threads)
 		set(f, o, "threads", thread_array(f, s, vm));
 	if (f->vcpus)

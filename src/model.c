@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exits_slow.h"
 #include "model_rows.h"
 
 /* ---- state of the inventory's objects ---- */
@@ -274,6 +275,7 @@ static const struct sink sink_template = {
 	.samples = on_samples,
 	.aggregates = on_aggregates,
 	.open = on_open,
+	.slow = model_on_slow,
 	.events_by = on_events_by,
 	.loss = on_loss,
 	.loss_count = on_loss_count,
@@ -386,6 +388,7 @@ const struct sink *model_sink(struct model *m)
 void model_demand(struct model *m, const struct demand *d)
 {
 	m->demand = *d;
+	m->ex.slow_ns = d->slow_ns;
 }
 
 void model_self(struct model *m, struct value cpu, struct value guest)
@@ -406,6 +409,8 @@ static void reset_vm(struct inv_vm *vm)
 
 	if (s)
 		ex_set_reset(&s->ex.set);
+	if (s)
+		ex_slow_reset(s->ex.slow);
 	for (size_t i = 0; i < vm->nvcpu; i++) {
 		struct model_vcpu *v = vm->vcpu[i]->cookie[INV_COOKIE_MODEL];
 

@@ -33,7 +33,7 @@ struct making {
 	unsigned n;
 };
 
-static struct symbol_key key_of(const struct commit *c, const struct inv_vm *vm, uint64_t rip)
+struct symbol_key model_code_key(const struct commit *c, const struct inv_vm *vm, uint64_t rip)
 {
 	const struct symbol_namer *n = c->m->sampling.namer;
 	struct symbol_key k = {
@@ -113,7 +113,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, struc
 
 		if (!x->now && !x->total)
 			continue;
-		k = key_of(c, vm, x->rip);
+		k = model_code_key(c, vm, x->rip);
 		add(mk, x, &k);
 	}
 	qsort(mk->row, mk->n, sizeof(mk->row[0]), by_count);

@@ -471,6 +471,7 @@ static void fill(struct commit *c)
 	model_symbol_rows(c);
 	model_code_rows(c);
 	model_waited_rows(c);
+	model_slow_rows(c);
 	put_sources(c);
 	model_host_rows(c);
 	model_host_exits(c);
@@ -509,6 +510,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	put_head(&c, wall, first_rates, delay_s);
 	model_exit_state(&c);
 	fill(&c);
+	model_slow_next(m);
 	model_next(m, watermark);
 	model_symbols_next(m);
 	model_code_next(m);

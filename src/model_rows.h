@@ -74,9 +74,16 @@ void model_waited_rows(struct commit *c); /* when VMs and vCPUs have their rows 
 void model_waits_next(struct model *m);
 
 /* model_code.c */
+/* What is at an address of the guest's code. */
+struct symbol_key model_code_key(const struct commit *c, const struct inv_vm *vm, uint64_t rip);
 void model_code_rows(struct commit *c); /* when exits have their sums */
 void model_code_next(struct model *m);
 void model_code_reset(struct model *m);
+
+/* model_slow.c */
+void model_slow_rows(struct commit *c); /* when VMs and vCPUs have their rows */
+void model_slow_next(struct model *m); /* before model_next() */
+void model_on_slow(void *ctx, const struct slow_exit *s, size_t n);
 
 /* model_ids.c */
 void model_vm_id(struct commit *c, const struct inv_vm *vm, struct snap_vm *row);

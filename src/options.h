@@ -71,6 +71,7 @@ struct options {
 	unsigned sample_hz; /* -F; 997 by default, 0: no samples */
 	uint8_t sample_with; /* enum sample_with */
 	bool sample_host, sample_guest; /* both or neither: all domains */
+	uint64_t slow_ns; /* --slow, 0: slow exits are not looked for */
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
 	struct guest_files guest_files; /* --guestkallsyms and so on */

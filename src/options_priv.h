@@ -3,6 +3,7 @@
 #ifndef KVMTOP_OPTIONS_PRIV_H
 #define KVMTOP_OPTIONS_PRIV_H
 
+#include "demand.h"
 #include "options.h"
 
 /* One line in err; returns -EINVAL. */
@@ -23,6 +24,7 @@ int options_parse_max_size(struct options *o, const char *arg, char *err, size_t
 int options_parse_rows(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_for(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_at(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_slow(struct options *o, const char *arg, char *err, size_t size);
 
 /* options_report.c: the same, and what can be judged when all are known */
 int options_parse_input(struct options *o, const char *arg, char *err, size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The options of record, replay and trace, and how a value that is none is refused
+/* The options of record, replay and trace, --slow, and how a value that is none is refused
  * (options_priv.h). */
 #include "options_priv.h"
 
@@ -87,5 +87,16 @@ int options_parse_at(struct options *o, const char *arg, char *err, size_t size)
 	(void)err;
 	(void)size;
 	o->at = arg; /* relative to the recording's end, which is not known yet */
+	return 0;
+}
+
+int options_parse_slow(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!text_parse_ns(arg, SLOW_LEAST_NS, SLOW_MOST_NS, &o->slow_ns))
+		return options_bad(err, size,
+				   "--slow '%s': not a time: give 1us to 60s, as in 500us or 2ms",
+				   options_shown(arg, buf, sizeof(buf)));
 	return 0;
 }

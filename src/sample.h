@@ -174,7 +174,21 @@ struct thread_open {
 	uint32_t open; /* KIND_BIT of KIND_VMEXIT, KIND_USEREXIT: which of the two is open */
 	bool elsewhere; /* another thread runs the vCPU now, and says what is open */
 	uint32_t unmatched; /* pairs of this interval whose end never came */
+	uint32_t slow; /* exits of this interval that were slow, with a struct slow_exit or without
+			*/
 	struct open_pair exit, user;
+};
+
+/* One exit, not an idle one, that took longer than demand.slow_ns. */
+struct slow_exit {
+	int64_t begin, end; /* ns, CLOCK_MONOTONIC */
+	uint64_t key; /* exit reason */
+	uint64_t rip; /* of the guest, 0 not known */
+	uint64_t user_key; /* KVM_EXIT_*: what the VMM was asked for last meanwhile */
+	int64_t user_begin; /* when that was; 0: the VMM was not asked */
+	uint32_t isa;
+	int32_t tid;
+	int32_t vcpu_id; /* -1: by thread */
 };
 
 /* Where the events of exits come from: for the screen, and for what they cost. */
@@ -299,6 +313,11 @@ struct sink {
 	 */
 	void (*aggregates)(void *ctx, const struct aggregate *a, size_t n);
 	void (*open)(void *ctx, const struct thread_open *o); /* after the thread's aggregates */
+	/*
+	 * Of a source that counts in the kernel: those for which it had room. How many there were
+	 * is in thread_open. NULL: not taken.
+	 */
+	void (*slow)(void *ctx, const struct slow_exit *s, size_t n);
 	void (*events_by)(void *ctx, enum events_by by); /* from now on; NULL: not taken */
 	void (*loss)(void *ctx, const struct loss *l);
 	void (*loss_count)(void *ctx, const struct loss_count *c);

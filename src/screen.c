@@ -55,6 +55,7 @@ int screen_open(struct screen *s, struct ui_config *cfg, char *err, size_t size)
 	bool has_path = settings_path(path, sizeof(path));
 
 	cfg->delay_s = s->o->delay_s;
+	cfg->slow_ns = s->o->slow_ns;
 	cfg->settings = has_path ? path : NULL;
 	/* NULL where all are wanted: then there is a row of all together. */
 	cfg->want_vm = filter_has_vms(s->o->filter) ? want_vm : NULL;

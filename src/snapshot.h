@@ -124,6 +124,32 @@ struct snap_code {
 	struct value pct, pct_total; /* of all exits of that reason of the VM */
 };
 
+/* One slow exit: it took longer than snapshot.slow_ns then. */
+struct snap_slow {
+	uint32_t vm; /* index into vms */
+	int32_t vcpu; /* index into vcpus, -1 not known (any more) */
+	bool fresh; /* it ended in this interval */
+	int64_t end; /* ns CLOCK_MONOTONIC; with tid it tells one from all others */
+	int32_t tid;
+	const char *time; /* when it ended: ISO 8601 with microseconds, local time */
+	const char *at; /* the same, the time of day only, with milliseconds */
+	uint32_t isa;
+	uint64_t reason; /* as snap_exit.key of a vmexit */
+	const char *exit; /* its name: "MSR_WRITE" */
+	uint64_t ns; /* how long it took */
+	const char *rip; /* where the guest was: "0xffffffff81000000", "" not known */
+	struct symbol_key key; /* of that address */
+	const char *name, *module, *why; /* as name, module, reason of snap_symbol; "" no address */
+	const char *user; /* "KVM_EXIT_IO": what the VMM did meanwhile; "" it was not asked */
+	struct value user_ns; /* from there to the entry; pending where it was not asked */
+};
+
+/* What a VM has of them. */
+struct snap_slows {
+	uint64_t count, total; /* of the interval; since start or reset */
+	uint32_t first, n; /* rows in snapshot.slow: the older ones first */
+};
+
 /* What takes the samples, in the last interval. */
 struct snap_sampling {
 	bool open;
@@ -212,6 +238,7 @@ struct snap_vm {
 	struct snap_samples sym;
 	uint32_t code_first, code_n; /* in snapshot.code */
 	struct snap_waits waits;
+	struct snap_slows slow;
 	const char *sym_why; /* why its guest's samples have no names, "" */
 	const char *sym_mend; /* the command that brings them, "" */
 	enum why_kind why;
@@ -306,14 +333,16 @@ struct snapshot {
 	const struct snap_symbol *symbols;
 	const struct snap_code *code;
 	const struct snap_waited *waited;
+	const struct snap_slow *slow;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nthreads, ntasks, ncpus, nfindings,
-		nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, nthreads, ntasks, ncpus,
+		nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
+	uint64_t slow_ns; /* exits that take longer are in .slow; 0: nobody looks for them */
 	struct snap_sampling sampling;
 	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */
 	size_t bytes; /* memory that it holds */

@@ -39,7 +39,8 @@ static bool vms_ok(const struct snapshot *s)
 		    !range_ok(vm->vcpu_first, vm->vcpu_n, s->nvcpus) ||
 		    !range_ok(vm->thread_first, vm->thread_n, s->nthreads) ||
 		    !range_ok(vm->code_first, vm->code_n, s->ncode) ||
-		    !range_ok(vm->waits.first, vm->waits.n, s->nwaited))
+		    !range_ok(vm->waits.first, vm->waits.n, s->nwaited) ||
+		    !range_ok(vm->slow.first, vm->slow.n, s->nslow))
 			return false;
 	}
 	for (size_t i = 0; i < s->nvcpus; i++)
@@ -78,6 +79,11 @@ static bool rows_ok(const struct snapshot *s)
 		if (!index_ok(s->waited[i].vm, s->nvms) ||
 		    (s->waited[i].vcpu != -1 && !index_ok(s->waited[i].vcpu, s->nvcpus)))
 			return false;
+	for (size_t i = 0; i < s->nslow; i++)
+		if (!index_ok(s->slow[i].vm, s->nvms) || s->slow[i].end > TIME_MOST ||
+		    s->slow[i].end < -TIME_MOST ||
+		    (s->slow[i].vcpu != -1 && !index_ok(s->slow[i].vcpu, s->nvcpus)))
+			return false;
 	for (size_t i = 0; i < s->nfindings; i++) {
 		const struct snap_finding *f = &s->findings[i];
 
@@ -92,7 +98,7 @@ static bool rows_ok(const struct snapshot *s)
 /* Rows belong to one level each: whoever copies them by level needs no more room than there is. */
 static bool sums_ok(const struct snapshot *s)
 {
-	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0, waited = 0;
+	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0, waited = 0, slow = 0;
 	uint64_t symbols = (uint64_t)s->host.sym.rows + s->host.other_sym.rows;
 
 	for (size_t i = 0; i < s->nvms; i++) {
@@ -102,6 +108,7 @@ static bool sums_ok(const struct snapshot *s)
 		threads += s->vms[i].thread_n;
 		code += s->vms[i].code_n;
 		waited += s->vms[i].waits.n;
+		slow += s->vms[i].slow.n;
 	}
 	for (size_t i = 0; i < s->nvcpus; i++) {
 		exits += s->vcpus[i].ex.n;
@@ -109,7 +116,8 @@ static bool sums_ok(const struct snapshot *s)
 		waited += s->vcpus[i].waits.n;
 	}
 	return exits <= s->nexits && symbols <= s->nsymbols && vcpus <= s->nvcpus &&
-	       threads <= s->nthreads && code <= s->ncode && waited <= s->nwaited;
+	       threads <= s->nthreads && code <= s->ncode && waited <= s->nwaited &&
+	       slow <= s->nslow;
 }
 
 static bool times_ok(const struct snapshot *s)

@@ -84,6 +84,14 @@ static const struct store_field samples_fields[] = {
 	END,
 };
 
+static const struct store_field slows_fields[] = {
+	ONE(1, U64, struct snap_slows, count),
+	ONE(2, U64, struct snap_slows, total),
+	ONE(3, U32, struct snap_slows, first),
+	ONE(4, U32, struct snap_slows, n),
+	END,
+};
+
 static const struct store_field interval_fields[] = {
 	ONE(1, U64, struct snapshot, seq),
 	ONE(2, I64, struct snapshot, time),
@@ -93,6 +101,7 @@ static const struct store_field interval_fields[] = {
 	ENUM(6, U8, struct snapshot, first_rates, 1),
 	ONE(7, NUMBER, struct snapshot, delay_s),
 	ENUM(8, U32, struct snapshot, open_kinds, KIND_ALL),
+	ONE(9, U64, struct snapshot, slow_ns),
 	END,
 };
 
@@ -197,6 +206,7 @@ static const struct store_field vm_fields[] = {
 	ONE(31, U32, struct snap_vm, code_first),
 	ONE(32, U32, struct snap_vm, code_n),
 	PART(33, struct snap_vm, waits, waits_fields),
+	PART(34, struct snap_vm, slow, slows_fields),
 	END,
 };
 
@@ -297,6 +307,28 @@ static const struct store_field waited_fields[] = {
 	END,
 };
 
+static const struct store_field slow_fields[] = {
+	ONE(1, U32, struct snap_slow, vm),
+	ONE(2, I32, struct snap_slow, vcpu),
+	ENUM(3, U8, struct snap_slow, fresh, 1),
+	ONE(4, I64, struct snap_slow, end),
+	ONE(5, I32, struct snap_slow, tid),
+	ONE(6, LINE, struct snap_slow, time),
+	ONE(7, LINE, struct snap_slow, at),
+	ONE(8, U32, struct snap_slow, isa),
+	ONE(9, U64, struct snap_slow, reason),
+	ONE(10, TEXT, struct snap_slow, exit),
+	ONE(11, U64, struct snap_slow, ns),
+	ONE(12, LINE, struct snap_slow, rip),
+	PART(13, struct snap_slow, key, symbol_key_fields),
+	ONE(14, TEXT, struct snap_slow, name),
+	ONE(15, TEXT, struct snap_slow, module),
+	ONE(16, TEXT, struct snap_slow, why),
+	ONE(17, TEXT, struct snap_slow, user),
+	ONE(18, VALUE, struct snap_slow, user_ns),
+	END,
+};
+
 static const struct store_field thread_fields[] = {
 	ONE(1, U32, struct snap_thread, vm),	      ONE(2, I32, struct snap_thread, tid),
 	ONE(3, TEXT, struct snap_thread, comm),	      ENUM(4, U8, struct snap_thread, role, 15),
@@ -363,6 +395,7 @@ const struct store_table store_tables[] = {
 	ROWS(STORE_SYMBOLS, symbols, symbol_fields, struct snap_symbol),
 	ROWS(STORE_CODE, code, code_fields, struct snap_code),
 	ROWS(STORE_WAITED, waited, waited_fields, struct snap_waited),
+	ROWS(STORE_SLOW, slow, slow_fields, struct snap_slow),
 	ROWS(STORE_THREADS, threads, thread_fields, struct snap_thread),
 	ROWS(STORE_TASKS, tasks, task_fields, struct snap_task),
 	ROWS(STORE_CPUS, cpus, cpu_fields, struct snap_cpu),

@@ -55,6 +55,7 @@ enum store_table_id {
 	STORE_SAMPLING,
 	STORE_CODE,
 	STORE_WAITED,
+	STORE_SLOW,
 	STORE_TABLES_END,
 };
 

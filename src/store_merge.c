@@ -114,6 +114,7 @@ static struct key waited_key(const struct merger *m, const struct snap_waited *w
 static struct key key_of(const struct merger *m, enum store_table_id id, const void *row)
 {
 	const struct snap_code *code = row;
+	const struct snap_slow *slow = row;
 	const struct snap_thread *thread = row;
 
 	switch (id) {
@@ -131,6 +132,9 @@ static struct key key_of(const struct merger *m, enum store_table_id id, const v
 				     (uint64_t)code->key.domain << 8 | code->key.reason}};
 	case STORE_WAITED:
 		return waited_key(m, row);
+	case STORE_SLOW:
+		return (struct key){
+			{m->vm_row[slow->vm], (uint64_t)slow->tid, (uint64_t)slow->end}};
 	case STORE_THREADS:
 		return (struct key){{m->vm_row[thread->vm], (uint64_t)thread->tid}};
 	case STORE_TASKS:
@@ -286,6 +290,7 @@ static void merge_vm(struct snap_vm *into, const struct snap_vm *from)
 		into->why = from->why;
 		into->why_text = from->why_text;
 	}
+	into->slow.count += from->slow.count;
 	merge_exits(&into->ex, &from->ex);
 	merge_samples(&into->sym, &from->sym);
 }
@@ -450,6 +455,9 @@ static void restore_row(const struct merger *m, const struct merge_table *t, siz
 	case STORE_EXITS:
 		restore_exit(m, row, kept, &t->bounds[at]);
 		break;
+	case STORE_SLOW:
+		*(struct snap_slow *)row = *(const struct snap_slow *)kept;
+		break;
 	case STORE_SYMBOLS:
 		((struct snap_symbol *)row)->pct_total =
 			((const struct snap_symbol *)kept)->pct_total;
@@ -478,6 +486,7 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 	struct snap_symbol *y = row;
 	struct snap_finding *f = row;
 	struct snap_waited *w = row;
+	struct snap_slow *slow = row;
 
 	switch (id) {
 	case STORE_VCPUS:
@@ -501,6 +510,10 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 		break;
 	case STORE_THREADS:
 		((struct snap_thread *)row)->vm = m->vm_row[((struct snap_thread *)row)->vm];
+		break;
+	case STORE_SLOW:
+		slow->vm = m->vm_row[slow->vm];
+		slow->vcpu = slow->vcpu < 0 ? -1 : (int32_t)m->vcpu_row[slow->vcpu];
 		break;
 	case STORE_CODE:
 		((struct snap_code *)row)->vm = m->vm_row[((struct snap_code *)row)->vm];
@@ -556,7 +569,7 @@ static void finish_rows(const struct merger *m, struct merge_table *t)
 
 static const enum store_table_id merged_tables[] = {
 	STORE_HOST,   STORE_VMS,   STORE_VCPUS, STORE_EXITS,   STORE_SYMBOLS,  STORE_CODE,
-	STORE_WAITED, STORE_TASKS, STORE_CPUS,	STORE_THREADS, STORE_FINDINGS,
+	STORE_WAITED, STORE_TASKS, STORE_CPUS,	STORE_THREADS, STORE_FINDINGS, STORE_SLOW,
 };
 
 #define NTABLES (sizeof(merged_tables) / sizeof(merged_tables[0]))
@@ -608,6 +621,8 @@ static void merge_interval(struct merger *m)
 		m->out->sampling.lost += s->sampling.lost;
 		m->out->sampling.throttled += s->sampling.throttled;
 		m->out->open_kinds &= s->open_kinds;
+		if (!m->out->slow_ns)
+			m->out->slow_ns = s->slow_ns;
 	}
 	for (int k = 0; k < KIND_NR; k++)
 		if (value_has(m->out->kinds[k].rate))

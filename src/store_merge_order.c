@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TASKS_MOST 10
+#define SLOW_MOST 64 /* lines of a VM */
 
 static int compare(int64_t a, int64_t b)
 {
@@ -89,6 +91,31 @@ static int by_waited(const void *a, const void *b)
 	return c ? c : (x->ns < y->ns) - (x->ns > y->ns);
 }
 
+static int by_end(const void *a, const void *b)
+{
+	const struct snap_slow *x = a, *y = b;
+	int c = compare(x->vm, y->vm);
+
+	return c ? c : (x->end > y->end) - (x->end < y->end);
+}
+
+/* The last ones of each VM: an interval of a minute has no more lines than one of seconds. */
+static void keep_last_slow(struct snapshot *s)
+{
+	struct snap_slow *w = (struct snap_slow *)s->slow;
+	size_t n = 0;
+
+	for (size_t i = 0, k; i < s->nslow; i = k) {
+		for (k = i + 1; k < s->nslow && w[k].vm == w[i].vm;)
+			k++;
+		if (k - i > SLOW_MOST)
+			i = k - SLOW_MOST;
+		memmove(&w[n], &w[i], (k - i) * sizeof(*w));
+		n += k - i;
+	}
+	s->nslow = n;
+}
+
 static int by_cpu(const void *a, const void *b)
 {
 	return compare(((const struct snap_cpu *)a)->cpu, ((const struct snap_cpu *)b)->cpu);
@@ -117,6 +144,7 @@ static int order_vcpus(struct snapshot *s)
 	struct snap_symbol *y = (struct snap_symbol *)s->symbols;
 	struct snap_waited *w = (struct snap_waited *)s->waited;
 	struct snap_finding *f = (struct snap_finding *)s->findings;
+	struct snap_slow *slow = (struct snap_slow *)s->slow;
 	struct snap_vcpu **order = malloc((s->nvcpus + 1) * sizeof(*order));
 	int32_t *place = malloc((s->nvcpus + 1) * sizeof(*place));
 
@@ -148,6 +176,8 @@ static int order_vcpus(struct snapshot *s)
 		w[i].vcpu = w[i].vcpu < 0 ? -1 : place[w[i].vcpu];
 	for (size_t i = 0; i < s->nfindings; i++)
 		f[i].vcpu = f[i].vcpu < 0 ? -1 : place[f[i].vcpu];
+	for (size_t i = 0; i < s->nslow; i++)
+		slow[i].vcpu = slow[i].vcpu < 0 ? -1 : place[slow[i].vcpu];
 	free(order);
 	free(place);
 	return 0;
@@ -186,6 +216,7 @@ static void clear_owners(struct snapshot *s)
 		vms[i].ex.first = vms[i].ex.n = vms[i].sym.first = vms[i].sym.rows = 0;
 		vms[i].thread_first = vms[i].thread_n = vms[i].code_first = vms[i].code_n = 0;
 		vms[i].waits.first = vms[i].waits.n = 0;
+		vms[i].slow.first = vms[i].slow.n = 0;
 	}
 	for (size_t i = 0; i < s->nvcpus; i++) {
 		vcpus[i].ex.first = vcpus[i].ex.n = vcpus[i].sym.first = vcpus[i].sym.rows = 0;
@@ -221,6 +252,9 @@ static void set_owners(struct snapshot *s)
 		if (!w->n++)
 			w->first = (uint32_t)i;
 	}
+	for (size_t i = 0; i < s->nslow; i++)
+		if (!vms[s->slow[i].vm].slow.n++)
+			vms[s->slow[i].vm].slow.first = (uint32_t)i;
 }
 
 /* A row's part of all of its kind at its level; rows of one kind stand together. */
@@ -288,6 +322,8 @@ int store_merge_order(struct snapshot *s)
 	qsort((void *)s->threads, s->nthreads, sizeof(*s->threads), by_thread);
 	qsort((void *)s->code, s->ncode, sizeof(*s->code), by_code);
 	qsort((void *)s->waited, s->nwaited, sizeof(*s->waited), by_waited);
+	qsort((void *)s->slow, s->nslow, sizeof(*s->slow), by_end);
+	keep_last_slow(s);
 	qsort((void *)s->cpus, s->ncpus, sizeof(*s->cpus), by_cpu);
 	qsort((void *)s->tasks, s->ntasks, sizeof(*s->tasks), by_busy);
 	qsort((void *)s->findings, s->nfindings, sizeof(*s->findings), by_level);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Output that counts what it would need and is only ever cut between characters. */
@@ -348,4 +349,31 @@ void fmt_pct(char *out, size_t size, struct value v, int width)
 			return;
 	}
 	fmt_count(out, size, v, width);
+}
+
+bool text_parse_ns(const char *text, uint64_t least, uint64_t most, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	double v;
+
+	if (*text < '0' || *text > '9' || strspn(text, "0123456789.") > 15)
+		return false;
+	v = strtod(text, &end);
+	/* "0x1" and "1e3" are numbers too, for strtod(). */
+	if (end != text + strspn(text, "0123456789."))
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0)
+			continue;
+		v *= units[i].ns;
+		if (v < (double)least || v > (double)most)
+			return false;
+		*ns = (uint64_t)(v + 0.5);
+		return true;
+	}
+	return false;
 }

@@ -38,6 +38,8 @@ void text_cut_middle(char *out, size_t size, const char *in, size_t width);
  */
 void fmt_count(char *out, size_t size, struct value v, int width);
 void fmt_pct(char *out, size_t size, struct value v, int width);
+/* "500us", "2ms", "1.5s", "800ns"; false: something else, or not within `least` and `most`. */
+bool text_parse_ns(const char *text, uint64_t least, uint64_t most, uint64_t *ns);
 /* 813ns, 48.2us, 1.20ms, 3.41s. */
 void fmt_ns(char *out, size_t size, struct value v, int width);
 

@@ -16,6 +16,7 @@ static const char *const texts[WHY_NR] = {
 	[WHY_NOT_ASKED] = "costly: read only for rows that are shown",
 	[WHY_SHARED] = "the thread runs several vCPUs",
 	[WHY_LOST] = "events were lost: it is too low by these",
+	[WHY_NO_SLOW] = "single slow exits are not looked for: --slow, or key x",
 	[WHY_UNWATCHED] = "a CPU was not watched for a while: events there are missing",
 };
 

@@ -31,6 +31,7 @@ enum value_why {
 	WHY_SHARED, /* the thread runs several vCPUs */
 	WHY_LOST, /* partial: events were lost */
 	WHY_UNWATCHED, /* partial: a CPU was not watched for a while */
+	WHY_NO_SLOW, /* nobody asked for single slow exits */
 	WHY_NR
 };
 

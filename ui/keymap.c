@@ -65,6 +65,8 @@ static const struct key_row rows[] = {
 	{ACT_TOTALS, CTX_MAIN, {'t'}, "totals", NULL,
 	 "exits: of the interval, or since start or reset"},
 	{ACT_IDLE, CTX_MAIN, {'a'}, "idle", NULL, "idle exits (HLT and the like) in the table or not"},
+	{ACT_SLOW, CTX_MAIN, {'x'}, "slow", NULL,
+	 "look for single slow exits: type how long is slow (500us); again: no more"},
 	{ACT_INFO, CTX_MAIN, {'i'}, "info", NULL,
 	 "the row in full: name, UUID, PID, command line, cgroup, quota, pins"},
 	{ACT_DEMO, CTX_MAIN, {'D'}, "demo", NULL, "start the demo's guests when there are none"},

@@ -80,6 +80,7 @@ enum action {
 	ACT_RESET,
 	ACT_TOTALS,
 	ACT_IDLE,
+	ACT_SLOW,
 	ACT_INFO,
 	ACT_DEMO,
 	ACT_SAVE,

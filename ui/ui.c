@@ -23,6 +23,7 @@ struct ui *ui_new(const struct ui_config *c)
 	ui->rows = 24;
 	ui->cols = 80;
 	view_init(&ui->view);
+	ui->view.slow_ns = c->slow_ns;
 	ui->history = history_new(HISTORY_BYTES);
 	ui->settings = c->settings ? strdup(c->settings) : NULL;
 	if (!ui->history || (c->settings && !ui->settings)) {
@@ -311,6 +312,8 @@ void ui_demand(const struct ui *ui, struct demand *out)
 	out->tasks = ui->mode == MODE_TASKS;
 	out->pins = v->level != LEVEL_HOST || v->all_vcpus || ui->mode == MODE_INFO;
 	out->samples = list_wants_samples(ui);
+	out->slow_ns = v->slow_ns;
+	out->slow_past = v->slow_ns > 0;
 	demand_selected(ui, out);
 	if (p && l.pane.h && p->demand)
 		p->demand(v, out);

@@ -26,6 +26,7 @@ struct ui_config {
 	bool (*want_vm)(const void *ctx, const struct snap_vm *vm);
 	bool (*want_vcpu)(const void *ctx, const struct snap_vcpu *v);
 	const void *want_ctx;
+	uint64_t slow_ns; /* --slow, 0 none */
 	bool replay; /* snapshots come out of a recording: keys and head are a replay's */
 	bool utc; /* the head's clock: tests must not depend on the time zone */
 };

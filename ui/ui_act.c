@@ -314,6 +314,16 @@ static void switch_domain(struct ui *ui, char key)
 			say(ui, on, words[i].on, words[i].off);
 }
 
+static void toggle_slow(struct ui *ui)
+{
+	if (!ui->view.slow_ns) {
+		ui_ask(ui, ASK_SLOW);
+		return;
+	}
+	ui->view.slow_ns = 0;
+	ui_message(ui, ROLE_NOTICE, "slow exits are not looked for any more");
+}
+
 /* What keys mean where the past is shown. False: the same as in the present. */
 static bool do_replay(struct ui *ui, enum action a, struct ui_request *out)
 {
@@ -345,6 +355,7 @@ static bool do_replay(struct ui *ui, enum action a, struct ui_request *out)
 		return true;
 	case ACT_DELAY:
 	case ACT_RESET:
+	case ACT_SLOW:
 	case ACT_DEMO:
 		ui_message(ui, ROLE_NOTICE, "not in replay");
 		return true;
@@ -449,6 +460,9 @@ static struct ui_request do_main(struct ui *ui, enum action a, uint32_t key)
 	case ACT_RESET:
 		ui_message(ui, ROLE_NOTICE, "totals set to zero");
 		return (struct ui_request){.kind = UI_RESET};
+	case ACT_SLOW:
+		toggle_slow(ui);
+		break;
 	case ACT_INFO:
 		open_page(ui, MODE_INFO);
 		break;

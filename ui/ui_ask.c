@@ -51,6 +51,9 @@ void ui_ask(struct ui *ui, enum ui_prompt what)
 	case ASK_TIME:
 		prompt_start(&ui->prompt, "go to (03:12, -2h ...)", "");
 		break;
+	case ASK_SLOW:
+		prompt_propose(&ui->prompt, "exits longer than (1us to 60s)", "500us");
+		break;
 	case ASK_NOTHING:
 		break;
 	}
@@ -102,6 +105,17 @@ static struct ui_request set_delay(struct ui *ui)
 	return (struct ui_request){.kind = UI_DELAY, .delay_s = d};
 }
 
+static void set_slow(struct ui *ui)
+{
+	if (!text_parse_ns(ui->prompt.text, SLOW_LEAST_NS, SLOW_MOST_NS, &ui->view.slow_ns)) {
+		ui_message(ui, ROLE_WARN, "slow is 1us to 60s, as in 500us or 2ms");
+		return;
+	}
+	view_set_pane(&ui->view, '0');
+	ui->view.pane_shown = true;
+	ui_message(ui, ROLE_NOTICE, "slow exits are looked for: x ends it");
+}
+
 static void save(struct ui *ui)
 {
 	char text[PROMPT_SIZE + 64];
@@ -123,6 +137,8 @@ static struct ui_request done(struct ui *ui, enum ui_prompt what)
 		return set_delay(ui);
 	if (what == ASK_SAVE)
 		save(ui);
+	if (what == ASK_SLOW)
+		set_slow(ui);
 	if (what == ASK_TIME && ui->prompt.text[0])
 		return (struct ui_request){.kind = UI_GO_TO, .text = ui->prompt.text};
 	return nothing;

@@ -12,13 +12,6 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-/* enum ev_type, kvm_kind, ev_dir of sample.h; key and dir rules of kvm_format.h */
-enum { ENTRY, EXIT, MMIO, PIO, MSR, HYPERCALL, USEREXIT, WAKEUP, POLL };
-enum { K_EXIT, K_MMIO, K_IOPORT, K_MSR, K_HYPERCALL, K_USEREXIT, K_HALT };
-enum { D_NONE, D_READ, D_WRITE, D_UNSATISFIED };
-enum { DIR_RULE_NONE, DIR_RULE_FLAG, DIR_RULE_MMIO };
-enum { KEY_PLAIN, KEY_ISA, KEY_ARM64, KEY_USER, KEY_NONE };
-#define ISA_VMX 1
 #define BIT(n) (1u << (n))
 /* Of 0 the kernel takes the event away from everybody who listens to the tracepoint through perf.
  */
@@ -79,98 +72,16 @@ struct {
 	__uint(max_entries, 1 << 18);
 } news SEC(".maps");
 
+/* Slow exits, read at the tick: nobody is woken. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} slow SEC(".maps");
+
 const volatile struct kc_config config SEC(".rodata.config");
 struct kc_control control SEC(".data.control");
 
-/*
- * One event, and where it is counted. Of numbers only: functions that are verified once, and not
- * again for each way that leads to them, take no other pointers.
- */
-struct event {
-	__u64 now, key, aux;
-	__u32 isa;
-	__s32 vcpu;
-	__u32 dir;
-	__u32 epoch, half;
-	__u32 index; /* the thread's entry */
-	__u32 unused;
-};
-
-/* ---- the record ---- */
-
-static __always_inline __u64 field(const __u8 *raw, const volatile struct kc_field *f)
-{
-	__u32 at = f->offset;
-
-	switch (f->size) {
-	case 8:
-		return *(const volatile __u64 *)(raw + at);
-	case 4:
-		if (f->is_signed)
-			return (__u64)(__s64) * (const volatile __s32 *)(raw + at);
-		return *(const volatile __u32 *)(raw + at);
-	case 2:
-		return *(const volatile __u16 *)(raw + at);
-	case 1:
-		return raw[at];
-	default:
-		return 0;
-	}
-}
-
-static __always_inline __u32 direction(const __u8 *raw, const volatile struct kc_layout *l)
-{
-	__u64 v;
-
-	if (l->dir_rule == DIR_RULE_NONE)
-		return D_NONE;
-	v = field(raw, &l->dir);
-	if (l->dir_rule == DIR_RULE_FLAG)
-		return v ? D_WRITE : D_READ;
-	return v == 0 ? D_UNSATISFIED : v == 1 ? D_READ : v == 2 ? D_WRITE : D_NONE;
-}
-
-static __always_inline void decode_key(const __u8 *raw, const volatile struct kc_layout *l,
-				       struct event *e)
-{
-	__s32 err;
-
-	switch (l->key_rule) {
-	case KEY_ISA:
-		e->isa = (__u32)field(raw, &l->extra);
-		e->key &= e->isa == ISA_VMX ? 0x8000ffff : 0xffffffff;
-		break;
-	case KEY_ARM64:
-		e->key &= 0x7fffffff;
-		if (e->key == 2)
-			e->key = 0x10000 | (field(raw, &l->extra) & 0xffff);
-		break;
-	case KEY_USER:
-		err = (__s32)field(raw, &l->extra);
-		if (err < 0 && err != -4)
-			e->key = 0x100000000ull | (__u32)-err;
-		break;
-	default:
-		break;
-	}
-}
-
-static __always_inline bool decode(const void *ctx, const volatile struct kc_layout *l,
-				   struct event *e)
-{
-	__u64 raw[KC_RECORD / 8];
-	const __u8 *r = (const __u8 *)raw;
-
-	if (bpf_probe_read_kernel(raw, l->need, ctx))
-		return false;
-	e->key = field(r, &l->key);
-	e->aux = field(r, &l->aux);
-	e->vcpu = l->vcpu.size ? (__s32)field(r, &l->vcpu) : -1;
-	e->isa = l->isa;
-	e->dir = direction(r, l);
-	decode_key(r, l, e);
-	return true;
-}
+#include "kvm_record.h"
 
 /* ---- memory ---- */
 
@@ -211,6 +122,7 @@ static __always_inline void touch(struct event *e, struct kc_thread *t)
 	t->before.open = t->open;
 	t->dirty[e->half & 1] = 0;
 	t->unmatched[e->half & 1] = 0;
+	t->slow[e->half & 1] = 0;
 	*(volatile __u32 *)&t->epoch = e->epoch;
 	at = __sync_fetch_and_add(&control.dirty[e->half & 1], 1);
 	if (at >= config.threads)
@@ -455,6 +367,7 @@ static __always_inline void begin_pair(struct event *e, struct kc_thread *t, __u
 	p->begin = e->now;
 	p->key = e->key;
 	p->tag = tag;
+	p->rip = e->aux;
 	p->slot = add_count(e, t, kind, e->key, tag);
 	if (control.seen && control.entry_exit)
 		t->open |= BIT(kind);
@@ -478,12 +391,55 @@ static __always_inline __u64 within(struct event *e, __u64 begin)
 	return e->now > from ? e->now - from : 0;
 }
 
+static __always_inline bool is_idle(__u32 isa, __u64 key)
+{
+	for (int i = 0; i < KC_IDLE; i++)
+		if (config.idle[i].isa && config.idle[i].isa == isa && config.idle[i].key == key)
+			return true;
+	return false;
+}
+
+/* Seldom: the exit that ends now was a slow one. */
+__noinline int tell_slow(struct event *e)
+{
+	struct kc_slow s = {};
+	struct kc_pair *p, *user;
+	struct kc_thread *t;
+
+	if (!e)
+		return 0;
+	t = thread_at(e->index);
+	if (!t)
+		return 0;
+	p = &t->pair[K_EXIT];
+	user = &t->pair[K_USEREXIT];
+	s.isa = (__u32)(p->tag >> 32);
+	if (is_idle(s.isa, p->key))
+		return 0;
+	t->slow[e->half & 1]++;
+	s.begin = p->begin;
+	s.end = e->now;
+	s.key = p->key;
+	s.rip = p->rip;
+	if (user->begin >= p->begin) {
+		s.user_begin = user->begin;
+		s.user_key = user->key;
+	}
+	s.tid = t->tid;
+	s.vcpu = t->vcpu;
+	s.epoch = e->epoch;
+	bpf_ringbuf_output(&slow, &s, sizeof(s), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 static __always_inline void end_pair(struct event *e, struct kc_thread *t, __u32 kind)
 {
 	struct kc_pair *p = &t->pair[kind];
+	__u64 ns = e->now > p->begin ? e->now - p->begin : 0;
 
-	add_time(e, slot_of(e, p, kind), kind, e->now > p->begin ? e->now - p->begin : 0,
-		 within(e, p->begin));
+	add_time(e, slot_of(e, p, kind), kind, ns, within(e, p->begin));
+	if (kind == K_EXIT && control.slow_ns && ns > control.slow_ns)
+		tell_slow(e);
 }
 
 /* ---- threads ---- */

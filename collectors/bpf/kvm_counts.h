@@ -26,6 +26,7 @@
 #define KC_BUCKETS 24 /* exits have their own: no port or MSR takes their place */
 #define KC_CHAIN 16 /* keys a bucket */
 #define KC_STALE 8 /* epochs without an event: the key's place is given to another */
+#define KC_IDLE 16 /* reasons of exits in which the guest waits */
 #define KC_SIBLINGS 16 /* vCPUs that one thread has run */
 
 /* Where a field of a record is; size 0: the event has none. */
@@ -42,10 +43,16 @@ struct kc_layout {
 	__u16 need; /* bytes of a record, rounded up to 8 */
 };
 
+struct kc_idle {
+	__u64 key;
+	__u32 isa, unused;
+};
+
 struct kc_config {
 	__u32 threads, slots, octaves; /* entries of the arrays; powers of two */
 	__u32 margin; /* this many programs can be between looking and taking */
 	struct kc_layout layout[KC_TYPES];
+	struct kc_idle idle[KC_IDLE]; /* isa 0: no more */
 };
 
 enum kc_pool { KC_POOL_THREADS, KC_POOL_SLOTS, KC_POOL_OCTAVES, KC_POOLS };
@@ -60,6 +67,7 @@ struct kc_control {
 	__u32 head[KC_POOLS]; /* how many were taken from the list of free ones … */
 	__u32 tail[KC_POOLS]; /* … of so many that were put into it */
 	__u32 unused;
+	__u64 slow_ns; /* exits that take longer are told one by one; 0: none */
 	__u64 lost[KC_TYPES]; /* events for which there was no memory at all */
 	__u64 other; /* events counted without their key */
 	__u64 no_octave; /* times that are in no histogram */
@@ -96,12 +104,22 @@ struct kc_octave {
 
 struct kc_pair {
 	__u64 begin, key, tag;
+	__u64 rip; /* of exits: where the guest was */
 	__u32 slot, unused;
 };
 
 /* A thread that had its first event. */
 struct kc_news {
 	__u32 tid, index;
+};
+
+/* An exit that took longer than control.slow_ns. */
+struct kc_slow {
+	__u64 begin, end, key, rip;
+	__u64 user_begin, user_key; /* the last user exit in it; 0: none */
+	__u32 isa, tid;
+	__s32 vcpu;
+	__u32 epoch;
 };
 
 /* What was open when an epoch ended. */
@@ -118,6 +136,7 @@ struct kc_thread {
 	__u32 sibling; /* the same thread with another vCPU */
 	__u32 dirty[2]; /* its slots written in that half's epoch */
 	__u32 unmatched[2];
+	__u32 slow[2]; /* slow exits; for some there may have been no room in the ring */
 	__u32 open; /* KIND_BIT */
 	__u8 read_timed, dead;
 	__u8 several; /* kvmtop says: its process has several VMs, and vCPUs of one number */

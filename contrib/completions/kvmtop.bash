@@ -21,19 +21,19 @@ _kvmtop()
 		words=''
 		;;
 	--sort|-s)
-		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes help'
+		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct slow_exits why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes help'
 		;;
 	--key|-k)
-		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes help'
+		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct slow_exits why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes help'
 		;;
 	--format)
 		words='text csv json'
 		;;
 	--table)
-		words='cpu host vm vcpu tsc exit vcpu-exit exit-code symbol vcpu-symbol waited vcpu-waited pcpu thread task finding'
+		words='cpu host vm vcpu tsc exit vcpu-exit exit-code slow symbol vcpu-symbol waited vcpu-waited pcpu thread task finding'
 		;;
 	--fields)
-		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes help'
+		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct slow_exits why exits_per_s exit_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes help'
 		;;
 	--collectors)
 		words='kvm_events guest_sampling vms sched waits host_cpu tsc'
@@ -58,6 +58,9 @@ _kvmtop()
 		;;
 	--sample-with)
 		words='auto hw clock'
+		;;
+	--slow)
+		words='100us 500us 1ms 5ms'
 		;;
 	--color)
 		words='auto never always 8 256 truecolor'
@@ -130,7 +133,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay diff demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay diff demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --slow --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

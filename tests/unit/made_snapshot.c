@@ -314,6 +314,52 @@ static void make_waited(struct maker *k, struct snap_vm *vm, struct snap_vcpu *v
 	k->s->nwaited = (size_t)2 * n;
 }
 
+/* Three of the first two VMs, one of them from before; and one for which there was no room. */
+static void make_slow(struct maker *k)
+{
+	static const struct {
+		uint32_t vm;
+		const char *time, *at, *exit, *user, *rip, *name, *module;
+		uint64_t ns;
+	} rows[] = {
+		{0, "2026-03-06T14:21:58.100200+00:00", "14:21:58.100", "MSR_WRITE", "",
+		 "0xffffffff81067c14", "native_write_msr", "", 734123},
+		{0, "2026-03-06T14:22:02.517004+00:00", "14:22:02.517", "IO_INSTRUCTION",
+		 "KVM_EXIT_IO", "0xffffffff816ce8ee", "vp_notify", "virtio_pci", 2004512},
+		{1, "2026-03-06T14:22:02.998120+00:00", "14:22:02.998", "EPT_VIOLATION", "",
+		 "0x7f12aa001c20", "[guest 0x7f12aa001000]", "", 1481230123},
+	};
+	struct snap_slow *x = snapshot_alloc(k->s, 3, sizeof(*x));
+	struct snap_vm *vms = (struct snap_vm *)k->s->vms;
+
+	k->s->slow_ns = 500000;
+	if (!x || k->s->nvms < 2)
+		return;
+	for (unsigned i = 0; i < 3; i++)
+		x[i] = (struct snap_slow){
+			.vm = rows[i].vm,
+			.vcpu = (int32_t)(vms[rows[i].vm].vcpu_first + i % 2),
+			.fresh = i > 0,
+			.end = (int64_t)i * 1000,
+			.tid = 1000 + (int32_t)i,
+			.time = rows[i].time,
+			.at = rows[i].at,
+			.exit = rows[i].exit,
+			.ns = rows[i].ns,
+			.rip = rows[i].rip,
+			.name = rows[i].name,
+			.module = rows[i].module,
+			.why = "",
+			.key.domain = i < 2 ? DOMAIN_GUEST_KERNEL : DOMAIN_GUEST_USER,
+			.user = rows[i].user,
+			.user_ns = *rows[i].user ? value_known(1995004) : value_pending(),
+		};
+	k->s->slow = x;
+	k->s->nslow = 3;
+	vms[0].slow = (struct snap_slows){.count = 2, .total = 9, .n = 2};
+	vms[1].slow = (struct snap_slows){.count = 1, .total = 1, .first = 2, .n = 1};
+}
+
 static void make_sampling(struct maker *k)
 {
 	if (k->m->no_samples) {
@@ -672,6 +718,8 @@ struct snapshot *made_snapshot(const struct made *m)
 		snapshot_unref(k.s);
 		return NULL;
 	}
+	if (m->slow)
+		make_slow(&k);
 	make_host(&k);
 	make_findings(&k);
 	k.s->host.sym = make_samples(&k, 9000, (uint32_t)(k.s->nsymbols - 2 * SYMBOLS_EACH));

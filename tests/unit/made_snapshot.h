@@ -16,6 +16,7 @@ struct made {
 	bool dropped; /* events were given up for their cost */
 	bool no_samples; /* nothing is sampled */
 	bool no_symbols; /* nobody knows the guests' symbols */
+	bool slow; /* slow exits are looked for */
 	bool names; /* names that want escaping and wide characters */
 	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */
 };
