@@ -89,7 +89,8 @@ struct store_moment {
  * Those of n equal parts of the range in which there are intervals, in the order of time. Returns
  * how many were written, or -errno.
  */
-int store_moments(struct store *st, const struct store_range *r, struct store_moment *out, size_t n);
+int store_moments(struct store *st, const struct store_range *r, struct store_moment *out,
+		  size_t n);
 
 /* Which interval is wanted, relative to a time or to another interval. */
 enum store_seek {
