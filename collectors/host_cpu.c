@@ -19,8 +19,8 @@
 
 #define FILE_MIN (64u << 10)
 #define FILE_MAX (8u << 20) /* /proc/schedstat of 4096 CPUs, with its domains' lines, is less */
-#define TASKS_EVERY 5 /* ticks, unless the list of tasks is on screen or they are few */
-#define TASKS_FEW 200 /* processes; each costs some 10 us */
+/* Ticks, unless the list of tasks is on screen: they cost four calls each, most of an idle tick. */
+#define TASKS_EVERY 5
 #define MAX_CPUS 4096
 
 struct host_cpu {
@@ -208,7 +208,7 @@ static bool tasks_due(const struct host_cpu *h)
 		return true;
 	if (h->tick == 0)
 		return false;
-	return h->tick <= 2 || h->tick % TASKS_EVERY == 0 || host_tasks_seen(h->tasks) <= TASKS_FEW;
+	return h->tick <= 2 || h->tick % TASKS_EVERY == 0;
 }
 
 static int host_tick(void *state, int64_t now, int64_t watermark)

@@ -41,7 +41,6 @@ struct host_tasks {
 	struct pids_info *pids; /* NULL below --root */
 	struct task_list now, before; /* sorted by pid */
 	int64_t time; /* of `before`, 0 none */
-	size_t seen; /* processes, those of VMs too */
 	long hz;
 };
 
@@ -249,7 +248,6 @@ int host_tasks_read(struct host_tasks *h)
 	if (err)
 		return err;
 	now = clock_mono_ns();
-	h->seen = h->now.n;
 	if (h->now.n)
 		qsort(h->now.task, h->now.n, sizeof(h->now.task[0]), by_pid);
 	rate(h, now);
@@ -259,9 +257,4 @@ int host_tasks_read(struct host_tasks *h)
 	h->now = swap;
 	h->time = now;
 	return 0;
-}
-
-size_t host_tasks_seen(const struct host_tasks *h)
-{
-	return h->seen;
 }

@@ -11,6 +11,5 @@ struct host_tasks *host_tasks_new(const struct collector_env *env); /* NULL: no 
 void host_tasks_free(struct host_tasks *h);
 /* Reads all processes and hands the ten busiest since the last call to the sink. 0 or -errno. */
 int host_tasks_read(struct host_tasks *h);
-size_t host_tasks_seen(const struct host_tasks *h); /* processes at the last reading */
 
 #endif

@@ -18,6 +18,7 @@
 #include "guest_dir.h"
 #include "options.h"
 #include "text.h"
+#include "vm_find.h"
 
 #define RAW_MAX (160u << 20) /* kallsyms of the largest kernels is 20 MiB */
 
@@ -127,6 +128,26 @@ static bool complain(const char *name, const struct bytes *raw, const struct gue
 	return true;
 }
 
+/* A name with a slip in it would be found out much later: by the pane, which has no names. */
+static void warn_unknown(const struct options *o, const char *name, const char *as_shown)
+{
+	const struct inv_vm *vm;
+	unsigned several = 0;
+	struct vm_find *f;
+
+	if (vm_find_open(o->root, &f) < 0)
+		return;
+	vm = vm_find(f, name, &several);
+	/* It may be a title: the folder is looked for by name and UUID only. */
+	if (several < 2 &&
+	    !(vm && (strcmp(vm->name, name) == 0 || (vm->uuid && strcmp(vm->uuid, name) == 0))))
+		fprintf(stderr,
+			"kvmtop: %s: no VM of this name or UUID runs here now; the symbols are for "
+			"one that does later\n",
+			as_shown);
+	vm_find_close(f);
+}
+
 /* From here on files are those of the user that called sudo, made with no more than her rights. */
 static int become_user(const struct guest_home *home)
 {
@@ -186,10 +207,12 @@ int cmd_guest_symbols(const struct options *o)
 	rc = run(o->words + 1, o->nwords - 1, &raw, &status);
 	if (!rc)
 		rc = guest_capture_split(raw.data, raw.len, &capture);
-	if (complain(name, &raw, &capture, rc, status))
+	if (complain(name, &raw, &capture, rc, status)) {
 		rc = STATUS_FAILED;
-	else
+	} else {
+		warn_unknown(o, o->words[0], name);
 		rc = keep(o->words[0], name, &capture);
+	}
 	bytes_free(&raw);
 	return rc;
 }

@@ -1,17 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files of guests that are named on the command line: a wrong path is said at once. */
+/* Files of guests that are named on the command line: a wrong path or file is said at once. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bytes.h"
+#include "kallsyms.h"
 #include "options_priv.h"
+
+/* Some hundred lines tell what a file is. */
+#define HEAD_BYTES (16u << 10)
 
 static const char *const names[] = {
 	[GUEST_KALLSYMS] = "guestkallsyms",
 	[GUEST_MODULES] = "guestmodules",
 	[GUEST_VMLINUX] = "guestvmlinux",
 	[GUEST_MOUNT] = "guestmount",
+};
+
+/* What is wrong with a copy of kallsyms, judged by its first lines; NULL: nothing. */
+static const char *wrong_kallsyms(const char *path)
+{
+	char head[HEAD_BYTES];
+	struct bytes all = {0};
+	const char *wrong = NULL;
+	int fd = bytes_open(path), rc;
+	ssize_t n;
+
+	if (fd < 0)
+		return bytes_error(fd);
+	n = pread(fd, head, sizeof(head), 0);
+	if (n < 0) {
+		wrong = strerror(errno);
+	} else if (!kallsyms_begins(head, (size_t)n)) {
+		/* Packed, perhaps. */
+		rc = bytes_read(fd, BYTES_TEXT_MAX, &all);
+		if (rc)
+			wrong = bytes_error(rc);
+		else if (!kallsyms_begins(all.data, all.len))
+			wrong = "no kallsyms";
+	}
+	bytes_free(&all);
+	close(fd);
+	return wrong;
+}
+
+/* What to give. */
+static const char *const give[] = {
+	[GUEST_KALLSYMS] = "a copy of the guest's /proc/kallsyms",
+	[GUEST_MODULES] = "a copy",
+	[GUEST_VMLINUX] = "a copy",
+	[GUEST_MOUNT] = "a folder of mounted guests",
 };
 
 static int check(const struct guest_file_option *g, char *err, size_t size)
@@ -26,11 +66,12 @@ static int check(const struct guest_file_option *g, char *err, size_t size)
 		wrong = "not a folder";
 	else if (g->what != GUEST_MOUNT && !S_ISREG(st.st_mode))
 		wrong = "not a regular file";
+	else if (g->what == GUEST_KALLSYMS)
+		wrong = wrong_kallsyms(g->file);
 	if (!wrong)
 		return 0;
 	return options_bad(err, size, "--%s '%s': %s: give the path of %s that can be read", option,
-			   options_shown(g->file, buf, sizeof(buf)), wrong,
-			   g->what == GUEST_MOUNT ? "a folder of mounted guests" : "a copy");
+			   options_shown(g->file, buf, sizeof(buf)), wrong, give[g->what]);
 }
 
 int options_check_files(const struct options *o, char *err, size_t size)

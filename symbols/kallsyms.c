@@ -92,6 +92,25 @@ bool kallsyms_is_line(const char *p, const char *end)
 	return take_line(p, end, &l);
 }
 
+bool kallsyms_begins(const char *text, size_t len)
+{
+	const char *end = text + len, *to;
+	size_t lines = 0, bad = 0;
+	struct line l;
+
+	for (const char *p = text; p < end; p = to + 1) {
+		to = memchr(p, '\n', (size_t)(end - p));
+		if (!to && lines + bad)
+			break; /* cut */
+		to = to ? to : end;
+		if (take_line(p, to, &l))
+			lines++;
+		else
+			bad += to > p;
+	}
+	return lines && bad <= lines;
+}
+
 static bool is(const struct line *l, const char *name)
 {
 	return strlen(name) == l->name_len && memcmp(l->name, name, l->name_len) == 0;

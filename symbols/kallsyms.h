@@ -21,6 +21,12 @@ struct kallsyms_facts {
  */
 int kallsyms_parse(const char *text, size_t len, struct symbuild *b, struct kallsyms_facts *facts);
 
+/*
+ * Is the beginning of a file (len bytes, the last line may be cut) one of kallsyms? Hidden
+ * addresses make no difference.
+ */
+bool kallsyms_begins(const char *text, size_t len);
+
 /* Has a line (without its end) the form of one of kallsyms? */
 bool kallsyms_is_line(const char *p, const char *end);
 

@@ -172,17 +172,28 @@ static __always_inline bool stale(const struct kc_slot *s, __u32 epoch)
 	return epoch - s->half[0].epoch > KC_STALE && epoch - s->half[1].epoch > KC_STALE;
 }
 
-static __always_inline __u32 bucket_of(__u64 key, __u32 kind)
+static __always_inline __u32 bucket_of(__u64 key, __u64 tag, __u32 kind)
 {
+	__u32 v = (__u32)(key ^ key >> 12);
+
 	if (kind == K_EXIT)
 		return key & (KC_EXIT_BUCKETS - 1);
-	return KC_EXIT_BUCKETS + (((__u32)(key ^ key >> 12) * 0x9e3779b1u + kind) >> 28);
+	v ^= (__u32)(tag & 0xffff) << 16; /* kind and direction */
+	return KC_EXIT_BUCKETS + (v * 0x9e3779b1u >> 26);
+}
+
+/* How many slots one more key must leave free: no thread's ports take the last ones. */
+static __always_inline __u32 leave_slots(__u32 kind, __u32 in_bucket)
+{
+	if (kind == K_EXIT)
+		return 0;
+	return in_bucket < KC_CHAIN_FEW ? config.slots / 8 : config.slots / 2;
 }
 
 /* The slot of a key, made at its first event; 0: there is no place for it. */
 __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 {
-	__u32 b = bucket_of(key, kind), i, unused = 0, left = KC_CHAIN;
+	__u32 b = bucket_of(key, tag, kind), i, unused = 0, left = KC_CHAIN;
 	struct kc_thread *t;
 	struct kc_slot *s;
 
@@ -212,7 +223,7 @@ __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 			return 0;
 	} else {
 		i = left ? take(&free_slots, KC_POOL_SLOTS, config.slots,
-				kind == K_EXIT ? 0 : config.slots / 8)
+				leave_slots(kind, KC_CHAIN - left))
 			 : 0;
 		s = slot_at(i);
 		if (!i || !s)

@@ -23,8 +23,10 @@
 #define KC_STEPS 32
 #define KC_CPUS 4096
 #define KC_EXIT_BUCKETS 8
-#define KC_BUCKETS 24 /* exits have their own: no port or MSR takes their place */
+/* Exits have their own: no port or MSR takes their place, of which a Linux that boots has 310. */
+#define KC_BUCKETS (KC_EXIT_BUCKETS + 64)
 #define KC_CHAIN 16 /* keys a bucket */
+#define KC_CHAIN_FEW 4 /* beyond these only while half of all slots are free */
 #define KC_STALE 8 /* epochs without an event: the key's place is given to another */
 #define KC_IDLE 16 /* reasons of exits in which the guest waits */
 #define KC_SIBLINGS 16 /* vCPUs that one thread has run */

@@ -30,6 +30,8 @@ fetch() { # its output and status; one line on standard error at most
 
 is "$(fetch web01 -- "$TEST_TMP/in-guest")" 0 "a guest's symbols are fetched"
 like "$(cat "$TEST_TMP/out")" "^web01: 6[0-9][0-9] symbols, 14 modules, build-id 6a2b4ac77585b8cf, kept in $kept$" "what came is said"
+is "$(cat "$TEST_TMP/err")" "kvmtop: web01: no VM of this name or UUID runs here now; the symbols are for one that does later" \
+	"and that no such VM runs now"
 cmp "$kept/kallsyms" "$GUEST/kallsyms"
 ok $? "the files are there as they were"
 cmp "$kept/modules" "$GUEST/modules"
@@ -65,6 +67,19 @@ is "$(test -e "$kept/modules" && echo there)" "" "older modules are gone"
 is "$(fetch '../../etc/x y' -- "$TEST_TMP/in-guest")" 0 "any name will do"
 test -f "$XDG_CONFIG_HOME/kvmtop/guests/%2E.%2F..%2Fetc%2Fx%20y/kallsyms"
 ok $? "and stays in its folder"
+
+# With a VM of that name there is nothing to warn of.
+if [ -w /dev/kvm ]; then
+	cp "$BUILD/guests/tinyvm-run" "$TEST_TMP/qemu-system-x86_64"
+	coproc vm { exec "$TEST_TMP/qemu-system-x86_64" -l inf out:1 -- -name guest=web01,debug-threads=on; }
+	while read -r line <&"${vm[0]}" && [[ $line != go* ]]; do :; done
+	is "$(fetch web01 -- "$TEST_TMP/in-guest")$(cat "$TEST_TMP/err")" 0 "a VM that runs: no warning"
+	is "$(fetch web0 -- "$TEST_TMP/in-guest")" 0 "a name with a slip in it"
+	is "$(grep -c "web0: no VM of this name" "$TEST_TMP/err")/$(wc -l <"$TEST_TMP/err")" 1/1 "is warned of, in one line"
+	kill "$vm_PID" && wait "$vm_PID"
+else
+	skip "a VM of that name" "needs:kvm"
+fi
 
 # Under sudo: the caller's home, the caller's files; a link that she put there leads nowhere.
 mkdir -m 755 "$TEST_TMP/alice"

@@ -5,9 +5,11 @@
 """In the lab (run.sh): pairs of real kvm_exit and kvm_entry, against guests whose exits are known.
 
 Counts are exact. Times have a truth of their own where the VMM sleeps inside an exit for a known
-time; else they are held to what must be true of any (perf.py compares them with perf's).
+time; else they are held to what must be true of any (perf.py compares them with perf's). An exit
+has in it what its thread waits for a CPU, so nothing here is asserted that a busy machine makes untrue.
 """
 
+import collections
 import json
 import os
 import sys
@@ -67,8 +69,40 @@ def mean(records, pid, field):
     return sum(v) / len(v) if v and None not in v else None
 
 
+def busy_rows(vm):
+    return [x for x in vm["exits"] if x["kind"] == "vmexit" and not x["idle"]]
+
+
 def vmexits(vm, field):
-    return sum(x[field] for x in vm["exits"] if x["kind"] == "vmexit" and not x["idle"])
+    return sum(x[field] for x in busy_rows(vm))
+
+
+def longest(records, pid):
+    """ns of the longest exit that was no waiting; whatever is open at a tick is no longer."""
+    return max((x["max_ns"] for r in records for vm in n.vms_of(r, pid) for x in busy_rows(vm) if x["timed"]), default=0)
+
+
+def exit_pct_is_rows(records, pid, name):
+    """
+    %EXIT of an interval and the times in its table differ by what is open at its ends: the table
+    has an exit in the interval that it ends in.
+    """
+    both = [(vm["exit_pct"] * dt * 1e7, vmexits(vm, "time_ns")) for dt, vm in inner(records, pid)]
+    most = 2 * longest(records, pid) + 1e6
+    n.ok(both and all(abs(a - b) < most + b / 1000 for a, b in both), name, (most, both))
+    a, b = sum(x for x, _ in both), sum(x for _, x in both)
+    n.ok(abs(a - b) < most + b / 1000, f"{name}: of all together", (most, a, b))
+
+
+def top_exit_is_rows(records, pid):
+    """TOP EXIT is the row that took most of the interval's time, with its share. Whichever: an exit has waits in it."""
+    wrong = []
+    for _, vm in inner(records, pid):
+        rows = sorted(busy_rows(vm), key=lambda x: -x["time_ns"])
+        share = 100 * rows[0]["time_ns"] / (vmexits(vm, "time_ns") or 1)
+        if vm["top_exit"] != rows[0]["key"] or abs(vm["top_exit_pct"] - share) > 0.1:
+            wrong.append((vm["top_exit"], vm["top_exit_pct"], [(x["key"], x["time_ns"]) for x in rows]))
+    n.same(wrong, [], "TOP EXIT is what took most of the time, with its share")
 
 
 def sane_times(records, pid, name):
@@ -137,15 +171,12 @@ def heavy_and_spinner():
     own = [vm["exits_per_s"] * vm["p50_ns"] / 1e7 for _, vm in inner(r, spin.pid) if vm["p50_ns"] is not None]
     n.ok(own and max(own) < 2, "%EXIT of a guest that spins, but for waits", (b, own))
     vms = [vm for _, vm in inner(r, heavy.pid)]
-    n.same({vm["top_exit"] for vm in vms}, {"io"}, "TOP EXIT")
-    n.ok(all(vm["top_exit_pct"] > 50 for vm in vms), "and its share", [vm["top_exit_pct"] for vm in vms])
+    top_exit_is_rows(r, heavy.pid)
+    n.same(collections.Counter(vm["top_exit"] for vm in vms).most_common(1)[0][0], "io", "which is io nearly always")
     n.ok(all(vm["p50_ns"] and vm["p99_ns"] >= vm["p50_ns"] for vm in vms), "p50 and p99 of the VM")
     off = [(vm["exits_per_s"], vmexits(vm, "count") / dt) for dt, vm in inner(r, heavy.pid)]
     n.ok(all(abs(p - q) <= 0.001 * q for p, q in off), "EXIT/s is the rows' counts by the interval", off)
-    # an exit that is open at a tick is in the table of the interval that it ends in
-    pct = sum(vm["exit_pct"] * dt * 1e7 for dt, vm in inner(r, heavy.pid))
-    rows = sum(vmexits(vm, "time_ns") for _, vm in inner(r, heavy.pid))
-    n.ok(abs(pct - rows) < 0.05 * rows, "%EXIT is the rows' times by the interval", (pct, rows))
+    exit_pct_is_rows(r, heavy.pid, "%EXIT is the rows' times by the interval")
     name = n.vm_of(r[5], heavy.pid)["name"]
     said = [f["text"] for f in r[5]["findings"] if f["rule"] == "exits"]
     n.ok(any(text.startswith(f"{name}: ") for text in said), "a finding names it", said)
@@ -159,49 +190,60 @@ def idle():
     keep("idle", r)
     hlt = rows_of(r, g.pid, "vmexit").get("hlt", {"count": 0, "time_ns": 0})
     n.same(hlt["count"], 60, "halts are exits")
-    n.ok(hlt["time_ns"] > 60 * 25e6, "and have the time that the guest waited", hlt)
-    vms = [vm for _, vm in inner(r, g.pid)]
-    n.ok(vms and all(vm["exit_pct"] is not None and vm["exit_pct"] < 50 for vm in vms), "which is not in %EXIT",
-         [vm["exit_pct"] for vm in vms])
-    n.same({vm["top_exit"] for vm in vms} & {"hlt"}, set(), "not in TOP EXIT")
-    n.ok(all((vm["p50_ns"] or 0) < 20e6 for vm in vms), "not in the percentiles", [vm["p50_ns"] for vm in vms])
-    n.same([vm["open_exit"] for vm in vms if vm["open_exit"]], [], "and is not shown as an open exit")
     wake = rows_of(r, g.pid, "halt")
+    waited = sum(x["time_ns"] for k, x in wake.items() if "size" not in k)
+    n.ok(waited and waited < hlt["time_ns"] < 1.05 * waited + 60 * longest(r, g.pid),
+         "and have the time that the guest waited, and a little more", (waited, hlt))
+    vms = [vm for _, vm in inner(r, g.pid)]
+    exit_pct_is_rows(r, g.pid, "which is not in %EXIT")
+    n.same({vm["top_exit"] for vm in vms} & {"hlt"}, set(), "not in TOP EXIT")
+    # 3%: a percentile is the middle of a step of its histogram
+    most = [(vm["p99_ns"] or 0, max((x["max_ns"] for x in busy_rows(vm) if x["timed"]), default=0)) for vm in vms]
+    n.ok(all(p <= 1.04 * m for p, m in most), "not in the percentiles", most)
+    n.same([vm["open_exit"] for vm in vms if vm["open_exit"]], [], "and is not shown as an open exit")
     n.same(sum(x["count"] for k, x in wake.items() if "size" not in k), 60, "one wake-up a halt")
 
 
 def known_times():
     """The VMM sleeps 25 ms inside each of 40 exits."""
     g = n.Guest("-m", "user", "-l", 40, "hold:25 out:5 spin:10")
+    start = time.monotonic()
     r = watched([g])
+    most = (time.monotonic() - start) * 1e9  # a vCPU is in one exit at a time
     keep("known", r)
     for kind, key in (("vmexit", "io"), ("ioport", "0xf1:POUT"), ("userexit", "KVM_EXIT_IO")):
         x = rows_of(r, g.pid, kind).get(key, {"time_ns": 0, "max_ns": 0})
-        n.ok(40 * 25e6 <= x["time_ns"] < 40 * 40e6, f"{kind} {key}: 40 exits of 25 ms and a little more", x)
-        n.ok(25e6 <= x["max_ns"] < 80e6, f"{kind} {key}: the longest", x)
+        n.ok(40 * 25e6 <= x["time_ns"] < most, f"{kind} {key}: 40 exits of 25 ms, no more than all of the time", (most, x))
+        n.ok(25e6 <= x["max_ns"] <= x["time_ns"] - 39 * 25e6, f"{kind} {key}: the longest", x)
+    port = rows_of(r, g.pid, "ioport").get("0xf1:POUT", {"count": 0, "min_ns": 0, "max_ns": 0})
+    n.ok(port["count"] == 40 and port["min_ns"] >= 25e6, "none of them is shorter", port)
     x = [v for q in r for vm in n.vms_of(q, g.pid) for v in vm["exits"] if v["key"] == "0xf1:POUT"]
-    n.ok(all(25e6 * 0.96 < v["p50_ns"] < 40e6 for v in x if v["timed"]), "and the median is that of one", x)
+    n.ok(all(0.96 * v["min_ns"] < v["p50_ns"] < 1.04 * v["max_ns"] for v in x if v["timed"]),
+         "and the median is that of one", x)
 
 
 def held_open():
-    g = n.Guest("-m", "user", "out:100 hold:2500 out:100")
+    g = n.Guest("-m", "user", "out:100 hold:3500 out:100")
     top = n.Kvmtop("--event", "vmexit,userexit", delay=0.5).skip(2)
+    start = time.monotonic()
     g.go()
     top.skip(5)
     g.wait()
+    most = (time.monotonic() - start) * 1e9
     r = top.settle().end()
     keep("open", r)
-    rows = [vm["vcpus"][0] for x in r for vm in n.vms_of(x, g.pid) if vm["vcpus"]]
+    every = [(x["interval_s"] * 1e9, vm["vcpus"][0]) for x in r for vm in n.vms_of(x, g.pid) if vm["vcpus"]]
+    rows = [v for _, v in every]
     held = [v for v in rows if (v.get("open_ns") or 0) > 1e8]
-    n.ok(len(held) >= 3, "an exit of 2.5 s shows while it is open", rows)
+    n.ok(len(held) >= 3, "an exit of 3.5 s shows while it is open", rows)
     n.same({v["open_exit"] for v in held}, {"KVM_EXIT_IO"}, "by what the VMM was asked to do")
-    n.ok(all(300e6 < b["open_ns"] - a["open_ns"] < 700e6 for a, b in zip(held, held[1:])), "it grows by the interval",
-         [v["open_ns"] for v in held])
+    grown = [(b["open_ns"] - a["open_ns"], dt) for (_, a), (dt, b) in zip(every, every[1:]) if a in held and b in held]
+    n.ok(grown and all(abs(by - dt) < 0.01 * dt for by, dt in grown), "it grows by the interval", grown)
     n.ok(len(held) > 1 and all(v["exit_pct"] > 95 for v in held[1:]), "it is in %EXIT",
          [v["exit_pct"] for v in held])
     n.ok(any(f["rule"] == "open-exit" for x in r for f in x["findings"]), "a finding says so from one second on")
     io = rows_of(r, g.pid, "vmexit").get("io", {"max_ns": 0})
-    n.ok(2.4e9 < io["max_ns"] < 3.2e9, "the table has its time when it ends", io)
+    n.ok(3.5e9 <= io["max_ns"] < most, "the table has its time when it ends", (most, io))
     n.ok(all(v["exit_pct"] is None or v["exit_pct"] <= 100 for v in rows), "and %EXIT never passes 100")
 
 
@@ -278,7 +320,9 @@ def screen():
 def main():
     parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, held_open, thread_changes,
                                     losses, thread_ends, screen)}
-    for name in sys.argv[1:] or parts:
+    # A sanitizer's build is slow here: of what goes the same ways through it, one.
+    some = ("exact", "held_open", "thread_changes", "losses", "thread_ends", "screen") if n.SANITIZED else parts
+    for name in sys.argv[1:] or some:
         start = time.monotonic()
         parts[name]()
         n.say(f"{name}: {time.monotonic() - start:.1f} s")

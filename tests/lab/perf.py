@@ -165,31 +165,36 @@ def one_record(perf, as_perf, counts):
         n.same(sorted(perf[kind]), sorted(as_perf[kind]), f"one record, {kind}: the same rows ({len(perf[kind])})")
 
 
-def counts_side_by_side(kind, live, perf, left_out, late):
-    """
-    left_out: {key: pairs of the first exits that perf drops}, out of the recording. late: events that
-    kvmtop saw, and said so, when their interval was over: they are counted, but not timed.
-    """
+def counts_side_by_side(kind, live, perf, left_out):
+    """left_out: {key: pairs of the first exits that perf drops}, out of the recording."""
     timed = {k: t[0] for k, t in live.items() if t[0]}
     want = {k: v[0] + left_out.get(k, 0) for k, v in perf.items()}
-    off = {k: (v, want.get(k), live[k][2]) for k, v in timed.items() if want.get(k) != v}
-    short = sum(w - v if w and v < w <= c else late + 1 for v, w, c in off.values())
-    n.ok(short <= late, f"{kind}: as many of each as perf kvm stat recorded" + (f", but {late} late" if late else ""),
-         f"timed, wanted, counted: {off}")
+    n.same({k: (v, live[k][2]) for k, v in timed.items() if want.get(k) != v},
+           {k: (want.get(k), live[k][2]) for k, v in timed.items() if want.get(k) != v},
+           f"{kind}: as many of each as perf kvm stat recorded (timed, counted)")
     n.same(sorted(set(want) - set(timed)), [], f"{kind}: and none is missing ({sum(timed.values())} in {len(timed)} rows)")
 
 
-def times_side_by_side(kind, live, perf):
+def times_side_by_side(kind, live, perf, busy):
+    """Of each row with a thousand or more; the figures are printed in any case."""
     off = {}
     for key, (count, _, _, _, _, avg, _) in perf.items():
         t = live.get(key)
-        if t and t[0] and count >= 1000 and abs(t[1] / t[0] / 1000 - avg) > max(0.05 * avg, 2):
-            off[key] = (t[1] / t[0] / 1000, avg)
-    n.same(off, {}, f"{kind}: averages within 5% or 2 us of perf's")
+        if not t or not t[0] or count < 1000:
+            continue
+        ours = t[1] / t[0] / 1000
+        n.say(f"{kind} {key}: {count} times, {ours:.2f} us, perf {avg:.2f} us")
+        if abs(ours - avg) > max(0.05 * avg, 2):
+            off[key] = (ours, avg)
     time_ns = sum(t[1] for t in live.values()) or 1
-    off = {key: (100 * live[key][1] / time_ns, row[2]) for key, row in perf.items()
-           if key in live and abs(100 * live[key][1] / time_ns - row[2]) > 1}
-    n.same(off, {}, f"{kind}: shares of time within 1 point of perf's")
+    shares = {key: (100 * live[key][1] / time_ns, row[2]) for key, row in perf.items()
+              if key in live and abs(100 * live[key][1] / time_ns - row[2]) > 1}
+    if busy > BUSY:
+        n.say(f"{kind}: farther off: averages {off}, shares {shares}")
+        n.skip(f"{kind}: times beside perf's", f"needs:quiet the lab's CPUs waited {busy:.0%} of the time for real ones")
+        return
+    n.same(off, {}, f"{kind}: averages within 5% or 2 us of perf's, of all with 1,000 or more")
+    n.same(shares, {}, f"{kind}: shares of time within 1 point of perf's")
 
 
 def main():
@@ -204,8 +209,7 @@ def main():
     with open(os.path.join(RESULTS, "perf.jsonl"), "w", encoding="utf-8") as f:
         f.writelines(json.dumps(r) + "\n" for r in records)
     n.same(n.lost(records), 0, "kvmtop lost nothing")
-    late = sum(r["host"]["late"] for r in records)
-    n.ok(late == 0 or busy > BUSY, "nothing came late, where the CPUs were there", late)
+    n.same(sum(r["host"]["late"] for r in records), 0, "nothing came late")
     perf = {kind: perf_table(kind) for kind in KINDS}
     full, counts = replayed()
     as_perf, _ = replayed("--as-perf")
@@ -215,11 +219,8 @@ def main():
         left_out = {k: v[0] - as_perf[kind].get(k, (0,))[0] for k, v in full[kind].items()}
         n.say(f"{kind}: perf leaves out {({k: v for k, v in left_out.items() if v})}")
         live = live_table(records, kind)
-        counts_side_by_side(kind, live, perf[kind], left_out, late)
-        if busy > BUSY:
-            n.skip(f"{kind}: times beside perf's", f"needs:quiet the lab's CPUs waited {busy:.0%} of the time for real ones")
-        else:
-            times_side_by_side(kind, live, perf[kind])
+        counts_side_by_side(kind, live, perf[kind], left_out)
+        times_side_by_side(kind, live, perf[kind], busy)
     for name, g in zip(("a small guest", "one that was moved and stopped"), small):
         n.same(n.only(n.counted(records, g.pid), "ioport", "mmio", "msr"),
                n.only(n.truth(g.counts), "ioport", "mmio", "msr"), f"{name}: the guest's own counts")

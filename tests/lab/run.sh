@@ -7,9 +7,10 @@
 #
 # Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. The
 # lab's root is this machine's root file system, read-only, so every program here runs there too;
-# /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results), $LAB_KERNEL and
-# $LAB_INITRD are what a QEMU guest in it boots (tests/lab_guests.py). SCRIPT's output is printed as
-# it comes and its exit status is ours; 124: the time was up, 125: the lab did not start.
+# /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results), $LAB_KERNEL (or
+# $LAB_BZIMAGE, which can move itself: KASLR) and $LAB_INITRD are what a QEMU guest in it boots
+# (tests/lab_guests.py). SCRIPT's output is printed as it comes and its exit status is ours; 124: the
+# time was up, 125: the lab did not start.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
@@ -179,13 +180,14 @@ flock 9 # one lab at a time: two would take each other's CPUs
 if [ -z "$kernel" ]; then
 	[ -d "$cache/kernel" ] || fetch_kernel
 	kernel=$cache/kernel/vmlinux modules=$cache/kernel/lib/modules
+	bzimage=$(echo "$cache"/kernel/boot/vmlinuz-*)
 fi
 make_initramfs
 make_guest_initramfs
 {
 	printf 'cd %q\nexport RESULTS=/tmp/results TOP=%q BUILD=%q HOME=/tmp TERM=xterm\n' \
 		"$top" "$top" "${BUILD:-$top/build}"
-	printf 'export LAB_KERNEL=%q LAB_INITRD=%q\n' "$kernel" "$cache/guest.cpio"
+	printf 'export LAB_KERNEL=%q LAB_BZIMAGE=%q LAB_INITRD=%q\n' "$kernel" "${bzimage:-$kernel}" "$cache/guest.cpio"
 	printf 'exec'
 	[ -x "$1" ] || printf ' bash'
 	printf ' %q' "$(realpath "$1")" "${@:2}"

@@ -307,7 +307,13 @@ static void files_that_are_not_there(void **state)
 		{"--guestvmlinux web01=/nonexistent", "--guestvmlinux '/nonexistent'"},
 		{"--guestkallsyms /", "not a regular file"},
 		{"--guestmount /proc/self/stat", "not a folder"},
-		{"--guestkallsyms /proc/self/stat --guestmount /proc", NULL},
+		{"--guestkallsyms tests/data/symbols/kallsyms-6.1.txt --guestmount /proc", NULL},
+		{"--guestkallsyms tests/data/symbols/modules-6.1.txt",
+		 "modules-6.1.txt': no kallsyms"},
+		{"--guestkallsyms web01=/proc/self/stat", "copy of the guest's /proc/kallsyms"},
+		{"--guestkallsyms /dev/null", "not a regular file"},
+		{"--guestkallsyms tests/data/symbols/notes-6.1.bin", "no kallsyms"},
+		{"--guestmodules tests/data/symbols/kallsyms-6.1.txt", NULL},
 	};
 
 	(void)state;

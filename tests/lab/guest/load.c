@@ -8,6 +8,7 @@
  *   ping           pong
  *   load NAME [N]  "on NAME"; N times, then "did NAME N", or until
  *   stop           "off"
+ *   symbol NAME    "symbol NAME ADDRESS": where its kernel has it; 0: it has not
  *   end            powers the guest off
  *
  * Loads: syscall (getppid), lock (two threads on one table of descriptors), memory (pages touched
@@ -174,6 +175,23 @@ static void stop(pid_t *running)
 	*running = 0;
 }
 
+static void tell_symbol(const char *name)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long long addr = 0, at;
+	char line[256], found[128], answer[160];
+	int len;
+
+	while (f && !addr && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx %*c %127s", &at, found) == 2 && strcmp(found, name) == 0)
+			addr = at;
+	if (f)
+		fclose(f);
+	len = snprintf(answer, sizeof(answer), "symbol %s %llx\n", name, addr);
+	if (len > 0 && write(1, answer, (size_t)len) != len)
+		_exit(1);
+}
+
 static void obey(char *line, pid_t *running)
 {
 	char name[16] = "";
@@ -184,6 +202,8 @@ static void obey(char *line, pid_t *running)
 	} else if (!strcmp(line, "stop")) {
 		stop(running);
 		say("off", "", 0);
+	} else if (sscanf(line, "symbol %15s", name) == 1) {
+		tell_symbol(name);
 	} else if (!strcmp(line, "end")) {
 		stop(running);
 		reboot(RB_POWER_OFF);
