@@ -277,6 +277,9 @@ void kvm_bpf_detach(struct kvm_bpf *b, unsigned event)
 
 void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit)
 {
+	/* Other kinds' pairs end with kvm_entry, whether more of them begin or not. */
+	if (__atomic_load_n(&b->counts.control->entry_exit, __ATOMIC_SEQ_CST) == entry_exit)
+		return;
 	__atomic_fetch_add(&b->counts.control->generation, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&b->counts.control->entry_exit, entry_exit, __ATOMIC_SEQ_CST);
 }

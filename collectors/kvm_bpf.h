@@ -31,7 +31,10 @@ void kvm_bpf_why(int err, struct kvm_reason *out);
 int kvm_bpf_attach(struct kvm_bpf *b, unsigned event, uint64_t id);
 bool kvm_bpf_is_attached(const struct kvm_bpf *b, unsigned event);
 void kvm_bpf_detach(struct kvm_bpf *b, unsigned event);
-/* Before and after kinds are attached and detached: what is open then is void. */
+/*
+ * After kinds were attached and detached. What is open is void where that changes whether
+ * kvm_entry and kvm_exit are among them.
+ */
 void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit);
 
 /* Exits that take longer (ns), but idle ones, are told one by one at the tick; 0: none. */

@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "guest_capture.h"
 #include "guest_dir.h"
+#include "inventory.h"
 #include "options.h"
 #include "text.h"
 #include "vm_find.h"

@@ -61,7 +61,7 @@ enum kc_pool { KC_POOL_THREADS, KC_POOL_SLOTS, KC_POOL_OCTAVES, KC_POOLS };
 
 struct kc_control {
 	__u32 epoch; /* counted from 1; its lowest bit is the half that is written */
-	__u32 generation; /* changes when kinds are opened or closed: what is open then is void */
+	__u32 generation; /* changes with entry_exit: what is open then is void */
 	__u32 entry_exit; /* kvm_entry and kvm_exit are open */
 	__u32 seen; /* one of them fired */
 	__u64 start[2]; /* ns: where the interval of a half begins */

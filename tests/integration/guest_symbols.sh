@@ -72,11 +72,12 @@ ok $? "and stays in its folder"
 if [ -w /dev/kvm ]; then
 	cp "$BUILD/guests/tinyvm-run" "$TEST_TMP/qemu-system-x86_64"
 	coproc vm { exec "$TEST_TMP/qemu-system-x86_64" -l inf out:1 -- -name guest=web01,debug-threads=on; }
+	guest=$!
 	while read -r line <&"${vm[0]}" && [[ $line != go* ]]; do :; done
 	is "$(fetch web01 -- "$TEST_TMP/in-guest")$(cat "$TEST_TMP/err")" 0 "a VM that runs: no warning"
 	is "$(fetch web0 -- "$TEST_TMP/in-guest")" 0 "a name with a slip in it"
 	is "$(grep -c "web0: no VM of this name" "$TEST_TMP/err")/$(wc -l <"$TEST_TMP/err")" 1/1 "is warned of, in one line"
-	kill "$vm_PID" && wait "$vm_PID"
+	kill "$guest" && wait "$guest"
 else
 	skip "a VM of that name" "needs:kvm"
 fi
