@@ -17,10 +17,11 @@ LAYERS = {
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
-             "src/host_facts src/host_facts_* src/version src/priority src/out src/tsc src/tsc_*", ""),
+             "src/tar src/host_facts src/host_facts_* src/version src/priority src/out src/tsc src/tsc_*", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/symset src/use src/waited src/findings src/when "
-              "src/format src/format_* src/batch_table src/store src/store_* src/diff src/diff_*",
+              "src/format src/format_* src/batch_table src/store src/store_* src/diff src/diff_* "
+              "src/anonymize",
               "base field collector.h"),
     # The interface alone: the vtable, and the sink that the model implements.
     "collector.h": ("src/collector", "base"),
@@ -32,7 +33,7 @@ LAYERS = {
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
             "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
             "src/report src/report_* src/screen src/replay src/recorder src/merge src/merge_* "
-            "src/vm_find src/trace_instance src/trace_guest", "*"),
+            "src/vm_find src/trace_instance src/trace_guest src/bundle src/bundle_*", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.
@@ -42,7 +43,7 @@ LIBRARIES = {
     "libtraceevent": (r"(traceevent/)?(event-parse|event-utils|trace-seq|kbuffer)\.h",
                       "base ring collectors"),
     "libelf": (r"(libelf|gelf|elf)\.h|elfutils/.*", "symbols"),
-    "zlib": (r"zlib\.h", "symbols model"),
+    "zlib": (r"zlib\.h", "src/tar.c symbols model"),
     "zstd": (r"zstd\.h", "ring"),
     "liblzma": (r"lzma(/.*)?\.h", "symbols"),
     "libbpf": (r"bpf/.*", "collectors"),

@@ -19,6 +19,11 @@ const struct command commands[] = {
 	 "what grew and what shrank from one recording to another, or between two ranges of one: "
 	 "FILE@03:00-03:10; without FILE the default recording's",
 	 FOR_DIFF, "A B", cmd_diff},
+	{"bundle",
+	 "evidence for a colleague in one file: doctor, the host's facts, a recording's range, "
+	 "tables, "
+	 "findings; says what is in it before it writes",
+	 FOR_BUNDLE, "[RECORDING]", cmd_bundle},
 	{"demo", "small guests to look at: one busy, one that leaves guest mode often, one starved",
 	 FOR_DEMO, NULL, cmd_demo},
 	{"doctor",

@@ -36,5 +36,6 @@ int cmd_report(const struct options *o);
 int cmd_merge(const struct options *o);
 int cmd_diff(const struct options *o);
 int cmd_trace(const struct options *o);
+int cmd_bundle(const struct options *o);
 
 #endif

@@ -33,6 +33,7 @@ enum command_bit {
 	FOR_DIFF = 256,
 	FOR_REPORT = 512,
 	FOR_TRACE = 1024,
+	FOR_BUNDLE = 2048,
 };
 
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
@@ -75,9 +76,11 @@ struct options {
 	const char *color; /* NULL: auto */
 	const char *root; /* NULL: the host */
 	struct guest_files guest_files; /* --guestkallsyms and so on */
-	const char *output; /* record: the file, trace: the folder; NULL: the default one */
+	const char *output; /* record, bundle: the file, trace: the folder; NULL: the default one */
 	double for_s; /* trace: --for; 0: the default */
 	struct store_keep keep; /* record: --keep, --max-size */
+	bool anonymize; /* bundle: --anonymize */
+	int64_t perf_ns; /* bundle: --perf, 0 none */
 	unsigned rows; /* diff: --rows, 0 all */
 	const char *at; /* replay: --at, NULL: all of it */
 	const char *input; /* report: the file */

@@ -21,6 +21,8 @@ bool options_number(const char *text, double least, double most, double *out);
 int options_parse_output(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_keep(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_max_size(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_anonymize(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_perf(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_rows(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_for(struct options *o, const char *arg, char *err, size_t size);
 int options_parse_at(struct options *o, const char *arg, char *err, size_t size);

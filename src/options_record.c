@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "store_time.h"
 #include "text.h"
 
 int options_bad(char *err, size_t size, const char *fmt, ...)
@@ -30,8 +32,7 @@ const char *options_shown(const char *text, char *buf, size_t size)
 int options_parse_output(struct options *o, const char *arg, char *err, size_t size)
 {
 	if (!*arg || !strcmp(arg, "-"))
-		return options_bad(err, size, "--output '%s': no file: give the one to record into",
-				   arg);
+		return options_bad(err, size, "--output '%s': no file: give the one to write", arg);
 	o->output = arg;
 	return 0;
 }
@@ -66,6 +67,27 @@ int options_parse_max_size(struct options *o, const char *arg, char *err, size_t
 	if (!store_size_parse(arg, &o->keep.max_bytes))
 		return options_bad(err, size,
 				   "--max-size '%s': not a size: give 1M or more, as in 500M or 2G",
+				   options_shown(arg, buf, sizeof(buf)));
+	return 0;
+}
+
+int options_parse_anonymize(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)arg;
+	(void)err;
+	(void)size;
+	o->anonymize = true;
+	return 0;
+}
+
+int options_parse_perf(struct options *o, const char *arg, char *err, size_t size)
+{
+	char buf[40];
+
+	if (!store_duration_parse(arg, strlen(arg), &o->perf_ns) || o->perf_ns < NS_PER_S / 10 ||
+	    o->perf_ns > 3600 * NS_PER_S)
+		return options_bad(err, size,
+				   "--perf '%s': not a length of time: give 1s to 1h, as in 10s",
 				   options_shown(arg, buf, sizeof(buf)));
 	return 0;
 }

@@ -226,6 +226,11 @@ void store_close(struct store *st)
 	free(st);
 }
 
+const char *store_library(void)
+{
+	return sqlite3_libversion();
+}
+
 static struct store *store_new(void)
 {
 	struct store *st = calloc(1, sizeof(*st));

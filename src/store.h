@@ -67,6 +67,8 @@ double store_expected(const struct store *st);
 /* Bytes that the recording's file has; 0 not known. */
 int64_t store_bytes(struct store *st);
 
+const char *store_library(void); /* the version of SQLite that is used */
+
 /* For reading. 0 or -errno with one line in err. */
 int store_open(const char *path, struct store **out, char *err, size_t size);
 void store_close(struct store *st); /* NULL is fine */
@@ -122,5 +124,20 @@ int store_read(struct store *st, int64_t id, struct snapshot **out);
  * an older kvmtop), -EBADMSG or another -errno; *out is empty then.
  */
 int store_facts(struct store *st, int64_t id, struct host_facts *out);
+
+/*
+ * A new recording for copies of intervals, in a place that nobody else looks at; it is whole after
+ * store_copy_end(). 0 or -errno with one line in err.
+ */
+int store_copy_new(const char *path, struct store **out, char *err, size_t size);
+/*
+ * The interval that `at` names in `from`, with the figures of s, which may differ in its texts. In
+ * order of their ids. 0 or -errno.
+ */
+int store_copy(struct store *from, const struct store_at *at, const struct snapshot *s,
+	       struct store *to);
+/* Facts that hold from the interval `since` on; before store_copy() of that one. 0 or -errno. */
+int store_copy_facts(struct store *to, const struct host_facts *f, int64_t since);
+int store_copy_end(struct store *to); /* 0 or -errno; store_close() follows */
 
 #endif

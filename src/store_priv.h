@@ -50,6 +50,7 @@ enum store_statement {
 	ST_DEL_TEXT,
 	ST_DEL_SEGMENT,
 	ST_COUNT,
+	ST_ORIGIN,
 	ST_FACT,
 	ST_FACTS,
 	ST_DEL_FACTS,

@@ -122,6 +122,7 @@ const char *const store_sql[] = {
 	[ST_DEL_SEGMENT] = "DELETE FROM segment WHERE id=?1 AND NOT EXISTS"
 			   " (SELECT 1 FROM interval WHERE segment=?1)",
 	[ST_COUNT] = "SELECT count(*) FROM interval WHERE tier=?",
+	[ST_ORIGIN] = "SELECT tier,merged,skipped FROM interval WHERE id=?",
 	[ST_FACT] = "INSERT INTO facts VALUES(?,?,?)",
 	[ST_FACTS] = "SELECT name,value FROM facts WHERE since="
 		     "(SELECT max(since) FROM facts WHERE since<=?)",

@@ -101,6 +101,9 @@ _kvmtop()
 	--at)
 		words=''
 		;;
+	--perf)
+		words='10s 30s 60s'
+		;;
 	--rows)
 		words='0 10 20 50'
 		;;
@@ -133,7 +136,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay diff demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --slow --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay diff bundle demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --slow --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --anonymize --perf --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * An interval of a recording, of any bytes: refused, or a snapshot that can be recorded again, made
- * part of a longer one, written as JSON and shown.
+ * part of a longer one, shown, and recorded without its names.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "anonymize.h"
 #include "store_code.h"
 #include "store_merge.h"
 #include "store_reduce.h"
@@ -45,6 +46,19 @@ static void show(struct snapshot *s)
 	surface_free(f);
 }
 
+static void without_names(struct snapshot *s)
+{
+	const struct store_texts texts = {.id = any_id, .text = any_text};
+	struct anon *a = anon_new();
+	struct store_put p = {0};
+
+	if (!a || anon_learn(a, s) || anon_snapshot(a, s) || store_check(s) ||
+	    store_encode(s, &texts, &p))
+		abort();
+	store_put_free(&p);
+	anon_free(a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const struct store_texts texts = {.id = any_id, .text = any_text};
@@ -65,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		show(sum);
 	snapshot_unref(sum);
 	snapshot_unref(less);
+	without_names(s);
 	snapshot_unref(s);
 	return 0;
 }
