@@ -138,6 +138,10 @@ int anon_learn(struct anon *a, const struct snapshot *s)
 		if (!rc)
 			rc = learn(a, WORD_VM, s->vms[i].title);
 	}
+	/* Who had the CPU may be a VM that is gone. */
+	for (size_t i = 0; i < s->nwaited && !rc; i++)
+		if (s->waited[i].by_vm)
+			rc = learn(a, WORD_VM, s->waited[i].name);
 	return rc;
 }
 

@@ -388,55 +388,6 @@ static int parse_root(struct options *o, const char *arg, char *err, size_t size
 	return 0;
 }
 
-/*
- * "FILE" or "NAME=FILE". A file whose name has a "=" behind a "/" (or that is there) is a file.
- * The strings are copies: the name is cut out.
- */
-static int add_guest_file(struct options *o, enum guest_file what, const char *arg, char *err,
-			  size_t size)
-{
-	static const char *const names[] = {"guestkallsyms", "guestmodules", "guestvmlinux",
-					    "guestmount"};
-	const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
-	struct guest_file_option *all, *one;
-	char buf[40];
-
-	if (eq && ((slash && slash < eq) || access(arg, F_OK) == 0))
-		eq = NULL;
-	if (!*arg || eq == arg || (eq && !eq[1]))
-		return options_bad(err, size, "--%s '%s': give a path, or NAME=PATH for one guest",
-				   names[what], options_shown(arg, buf, sizeof(buf)));
-	all = reallocarray((void *)o->guest_files.option, o->guest_files.n + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	o->guest_files.option = all;
-	one = &all[o->guest_files.n++];
-	*one = (struct guest_file_option){.what = what,
-					  .vm = eq ? strndup(arg, (size_t)(eq - arg)) : NULL,
-					  .file = strdup(eq ? eq + 1 : arg)};
-	return one->file && (!eq || one->vm) ? 0 : -ENOMEM;
-}
-
-static int parse_guest_kallsyms(struct options *o, const char *arg, char *err, size_t size)
-{
-	return add_guest_file(o, GUEST_KALLSYMS, arg, err, size);
-}
-
-static int parse_guest_modules(struct options *o, const char *arg, char *err, size_t size)
-{
-	return add_guest_file(o, GUEST_MODULES, arg, err, size);
-}
-
-static int parse_guest_vmlinux(struct options *o, const char *arg, char *err, size_t size)
-{
-	return add_guest_file(o, GUEST_VMLINUX, arg, err, size);
-}
-
-static int parse_guest_mount(struct options *o, const char *arg, char *err, size_t size)
-{
-	return add_guest_file(o, GUEST_MOUNT, arg, err, size);
-}
-
 static int parse_completion(struct options *o, const char *arg, char *err, size_t size)
 {
 	char buf[40];
@@ -523,13 +474,13 @@ const struct option_row option_rows[] = {
 	{OPT_ROOT, "root", "DIR", "the host's proc and sys are under DIR (/)", "@files", COLLECTS | FOR_DOCTOR | FOR_MERGE | FOR_BUNDLE, false,
 	 parse_root},
 	{OPT_GUEST_KALLSYMS, "guestkallsyms", "[NAME=]FILE", "a copy of a guest's /proc/kallsyms; of all guests, or of the one of this name, UUID or pid",
-	 "@path", COLLECTS, false, parse_guest_kallsyms},
+	 "@path", COLLECTS, false, options_parse_guest_kallsyms},
 	{OPT_GUEST_MODULES, "guestmodules", "[NAME=]FILE", "a copy of a guest's /proc/modules", "@path", COLLECTS, false,
-	 parse_guest_modules},
+	 options_parse_guest_modules},
 	{OPT_GUEST_VMLINUX, "guestvmlinux", "[NAME=]FILE", "a guest's vmlinux, with symbols", "@path", COLLECTS, false,
-	 parse_guest_vmlinux},
+	 options_parse_guest_vmlinux},
 	{OPT_GUEST_MOUNT, "guestmount", "[NAME=]DIR", "guests' root folders are mounted in DIR, each as its name, UUID or pid",
-	 "@files", COLLECTS, false, parse_guest_mount},
+	 "@files", COLLECTS, false, options_parse_guest_mount},
 	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db); trace: the new folder; bundle: a file that is not there yet (kvmtop-bundle-TIME.tar.gz)", "@path",
 	 FOR_RECORD | FOR_TRACE | FOR_BUNDLE, false, options_parse_output},
 	{OPT_FOR, "for", "SEC", "trace for this long (5)", "1 5 10 60", FOR_TRACE, false, options_parse_for},

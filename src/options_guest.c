@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Files of guests that are named on the command line: a wrong path or file is said at once. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,53 @@ static const char *const give[] = {
 	[GUEST_VMLINUX] = "a copy",
 	[GUEST_MOUNT] = "a folder of mounted guests",
 };
+
+/*
+ * "FILE" or "NAME=FILE". A file whose name has a "=" behind a "/" (or that is there) is a file.
+ * The strings are copies: the name is cut out.
+ */
+static int add_guest_file(struct options *o, enum guest_file what, const char *arg, char *err,
+			  size_t size)
+{
+	const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
+	struct guest_file_option *all, *one;
+	char buf[40];
+
+	if (eq && ((slash && slash < eq) || access(arg, F_OK) == 0))
+		eq = NULL;
+	if (!*arg || eq == arg || (eq && !eq[1]))
+		return options_bad(err, size, "--%s '%s': give a path, or NAME=PATH for one guest",
+				   names[what], options_shown(arg, buf, sizeof(buf)));
+	all = reallocarray((void *)o->guest_files.option, o->guest_files.n + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	o->guest_files.option = all;
+	one = &all[o->guest_files.n++];
+	*one = (struct guest_file_option){.what = what,
+					  .vm = eq ? strndup(arg, (size_t)(eq - arg)) : NULL,
+					  .file = strdup(eq ? eq + 1 : arg)};
+	return one->file && (!eq || one->vm) ? 0 : -ENOMEM;
+}
+
+int options_parse_guest_kallsyms(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_KALLSYMS, arg, err, size);
+}
+
+int options_parse_guest_modules(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_MODULES, arg, err, size);
+}
+
+int options_parse_guest_vmlinux(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_VMLINUX, arg, err, size);
+}
+
+int options_parse_guest_mount(struct options *o, const char *arg, char *err, size_t size)
+{
+	return add_guest_file(o, GUEST_MOUNT, arg, err, size);
+}
 
 static int check(const struct guest_file_option *g, char *err, size_t size)
 {

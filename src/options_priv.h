@@ -34,4 +34,10 @@ int options_parse_perf_compat(struct options *o, const char *arg, char *err, siz
 int options_parse_explain_perf(struct options *o, const char *arg, char *err, size_t size);
 int options_check_report(struct options *o, char *err, size_t size);
 
+/* options_guest.c */
+int options_parse_guest_kallsyms(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_guest_modules(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_guest_vmlinux(struct options *o, const char *arg, char *err, size_t size);
+int options_parse_guest_mount(struct options *o, const char *arg, char *err, size_t size);
+
 #endif
