@@ -176,6 +176,10 @@ fuzz-replay: need-check
 check-lab: need-check
 	@sh scripts/deps.sh lab
 	@tests/run lab
+# The patched kernel (kernel-support/) built, booted there, and what kvmtop makes of it.
+check-kernel: need-check
+	@sh scripts/deps.sh lab kernel
+	@tests/run kernel
 need-check:
 	@sh scripts/deps.sh build check
 
@@ -219,6 +223,7 @@ help:
 ##              unit native screen deps format tidy asan tsan man clang hardening install shell
 ##              python spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
 ## check-lab    real exits and QEMU guests in an emulated host (fetches a kernel, some minutes)
+## check-kernel the patches of kernel-support/: applied, built (long, then cached), booted in the lab
 ## fuzz-replay  every fuzz target over its corpus        fuzz  libFuzzer, FUZZ_SECONDS each
 ## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
 ## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages
@@ -227,5 +232,5 @@ help:
 
 FORCE:
 -include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(TOOL:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
-.PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab fuzz-replay need-check fuzz \
+.PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab check-kernel fuzz-replay need-check fuzz \
 	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Installs the Debian packages of packages.txt that are missing: deps.sh [-n] USE…
-# (USE: build, check, bench, fresh, lab). -n only names them. Silent and fast when all is there; this is
+# (USE: build, check, bench, fresh, lab, kernel). -n only names them. Silent and fast when all is there; this is
 # what lets `make run` and `make check` work on a machine that has git and make and nothing else.
 set -eu
 list=$(dirname "$0")/../packages.txt

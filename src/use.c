@@ -62,9 +62,9 @@ static void set_pending(struct snap_use *u)
 	memset(u, 0, sizeof(*u)); /* VALUE_PENDING is 0 */
 }
 
-static struct use_ticks ticks_of(const struct thread_reading *r)
+static struct use_ticks ticks_of(const struct thread_reading *r, int64_t wait_ns)
 {
-	return (struct use_ticks){r->time, r->utime, r->stime, r->gtime, r->gstime};
+	return (struct use_ticks){r->time, r->utime, r->stime, r->gtime, r->gstime, wait_ns};
 }
 
 /*
@@ -84,7 +84,7 @@ static void baseline(struct use_state *u, const struct thread_reading *r)
 {
 	u->seen = true;
 	u->last = *r;
-	u->base = u->mid = ticks_of(r);
+	u->base = u->mid = ticks_of(r, 0);
 	u->wait_ns = 0;
 	u->shares_known = false;
 	set_pending(&u->use);
@@ -113,7 +113,7 @@ static void find_shares(struct use_state *u, const struct thread_reading *r)
 		u->shares_partial = r->time - u->base.time < TICK_WINDOW - 50 * NS_PER_MS;
 	}
 	if (r->time - u->mid.time >= TICK_WINDOW)
-		u->mid = ticks_of(r);
+		u->mid = ticks_of(r, u->wait_ns);
 }
 
 /* What the thread did between two readings. */
@@ -232,14 +232,22 @@ static struct value steal_of(const struct use_state *u, double steal)
 	return value_known(steal > 0 ? steal : 0);
 }
 
+/* What it waits for now comes with the next lump: the kernel adds when the vCPU gets to run. */
+static double guest_steal_ns(const struct use_state *u, const struct thread_reading *r, long hz)
+{
+	double told = (double)(r->gstime - u->base.gstime) * 1e9 / (double)hz;
+
+	return told + (double)(u->wait_ns - u->base.wait_ns);
+}
+
 static void steal_figures(struct use_state *u, const struct thread_reading *r, const struct flow *d,
 			  long hz)
 {
 	if (r->has_gstime && u->last.has_gstime) {
-		double ns = (double)(r->gstime - u->base.gstime) * 1e9 / (double)hz;
 		int64_t dt = r->time - u->base.time;
 
-		u->use.steal = dt > 0 ? steal_of(u, pct(ns, dt)) : value_pending();
+		u->use.steal =
+			dt > 0 ? steal_of(u, pct(guest_steal_ns(u, r, hz), dt)) : value_pending();
 	} else if (r->has_sched && u->last.has_sched) {
 		u->use.steal = steal_of(u, pct((double)d->delay, d->dt));
 	} else {

@@ -16,6 +16,7 @@
 struct use_ticks {
 	int64_t time;
 	uint64_t utime, stime, gtime, gstime;
+	int64_t wait_ns; /* the wait that was in progress, no ticks */
 };
 
 /* Of one thread; all zero before the first reading. */

@@ -24,6 +24,7 @@ struct play {
 	struct use_quota quota;
 	struct snap_use out;
 	int64_t time;
+	bool no_gstime; /* as if the kernel had no such field */
 };
 
 static void play_open(struct play *p, const char *name)
@@ -66,6 +67,8 @@ static bool play_next(struct play *p, bool with_quota)
 	r.utime = st.utime;
 	r.stime = st.stime;
 	r.gtime = st.gtime;
+	r.gstime = st.gstime;
+	r.has_gstime = st.nfields >= PROC_STAT_GSTIME && !p->no_gstime;
 	q.time = p->time = r.time;
 	use_reading(&p->use, &r, HZ);
 	if (with_quota)
@@ -459,12 +462,12 @@ static void without_schedstat_steal_is_unknown(void **state)
 static void guest_steal_of_a_patched_kernel_comes_first(void **state)
 {
 	struct use_state u = {0};
-	struct thread_reading r = at_ms(0, 0, 0, 1, 'R');
+	struct thread_reading r = at_ms(0, 0, 0, 1, 'S');
 
 	(void)state;
 	r.has_gstime = true;
 	feed(&u, r);
-	r = at_ms(1000, 500, 0, 1, 'R');
+	r = at_ms(1000, 500, 0, 1, 'S');
 	r.has_gstime = true;
 	r.gstime = 25;
 	feed(&u, r);
@@ -478,6 +481,43 @@ static void guest_steal_of_a_patched_kernel_comes_first(void **state)
 	r.gstime = 3;
 	feed(&u, r);
 	assert_int_equal(u.use.steal.state, VALUE_PENDING);
+}
+
+/* Of two vCPUs on one CPU of a patched kernel, and by its scheduler's figures alone. */
+static void guest_steal_as_recorded(void **state)
+{
+	double told = 0, delay = 0;
+	struct play p, q;
+	int n = 0;
+
+	(void)state;
+	play_open(&p, "gstime-half");
+	play_open(&q, "gstime-half");
+	q.no_gstime = true;
+	while (play_next(&p, false) && play_next(&q, false)) {
+		if (n++ < 6) /* until its window is a second long */
+			continue;
+		assert_true(p.use.last.has_gstime && !q.use.last.has_gstime);
+		assert_true(value_has(p.out.steal) && value_has(q.out.steal));
+		told += p.out.steal.v;
+		delay += q.out.steal.v;
+	}
+	assert_int_equal(n, 24);
+	assert_true(told / 18 > 35 && told / 18 < 65);
+	assert_true(told > delay - 18 * 5 && told < delay + 18 * 5);
+	play_next(&q, false);
+}
+
+static void guest_steal_of_a_starved_vcpu(void **state)
+{
+	struct play p;
+	int n = 0;
+
+	(void)state;
+	play_open(&p, "gstime-starved");
+	for (; play_next(&p, false); n++)
+		assert_true(n < 6 || p.out.steal.v >= 85);
+	assert_int_equal(n, 24);
 }
 
 static void shared_group_is_divided(void **state)
@@ -578,6 +618,8 @@ int main(void)
 		cmocka_unit_test(shares_have_the_scale_of_cpu),
 		cmocka_unit_test(without_schedstat_steal_is_unknown),
 		cmocka_unit_test(guest_steal_of_a_patched_kernel_comes_first),
+		cmocka_unit_test(guest_steal_as_recorded),
+		cmocka_unit_test(guest_steal_of_a_starved_vcpu),
 		cmocka_unit_test(shared_group_is_divided),
 		cmocka_unit_test(sums_and_means),
 		cmocka_unit_test(a_sum_without_a_vcpu_is_none),

@@ -9,6 +9,7 @@
  *   load NAME [N]  "on NAME"; N times, then "did NAME N", or until
  *   stop           "off"
  *   symbol NAME    "symbol NAME ADDRESS": where its kernel has it; 0: it has not
+ *   steal          "steal N": what its kernel was told was stolen from all its CPUs, in clock ticks
  *   end            powers the guest off
  *
  * Loads: syscall (getppid), lock (two threads on one table of descriptors), memory (pages touched
@@ -166,6 +167,21 @@ static pid_t start(const struct load *l, long n)
 	_exit(0);
 }
 
+static void tell_steal(void)
+{
+	unsigned long long steal = 0;
+	char line[32];
+	FILE *f = fopen("/proc/stat", "r");
+	int len;
+
+	if (!f || fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+		exit(1);
+	fclose(f);
+	len = snprintf(line, sizeof(line), "steal %llu\n", steal);
+	if (write(1, line, (size_t)len) != len)
+		exit(1);
+}
+
 static void stop(pid_t *running)
 {
 	if (*running > 0) {
@@ -204,6 +220,8 @@ static void obey(char *line, pid_t *running)
 		say("off", "", 0);
 	} else if (sscanf(line, "symbol %15s", name) == 1) {
 		tell_symbol(name);
+	} else if (!strcmp(line, "steal")) {
+		tell_steal();
 	} else if (!strcmp(line, "end")) {
 		stop(running);
 		reboot(RB_POWER_OFF);
