@@ -40,7 +40,7 @@ static int act(const struct options *o)
 {
 	switch (o->action) {
 	case ACTION_HELP:
-		options_help(stdout);
+		options_help(stdout, o->command);
 		break;
 	case ACTION_VERSION:
 		puts("kvmtop " KVMTOP_VERSION);

@@ -697,6 +697,8 @@ static int parse_all(int argc, char **argv, struct options *o, bool *used, char 
 		rc = r->parse(o, optarg, err, size);
 		if (rc)
 			return rc;
+		if (o->action == ACTION_HELP)
+			o->command = options_helped(argv);
 		if (o->action == ACTION_HELP || o->action == ACTION_VERSION)
 			return 0;
 	}

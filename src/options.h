@@ -51,7 +51,8 @@ enum options_action {
 struct options {
 	enum options_action action;
 	const char *arg;
-	const struct command *command; /* never NULL after options_parse() */
+	const struct command *
+		command; /* of ACTION_RUN never NULL; of ACTION_HELP the one asked about, or NULL */
 	bool batch;
 	double delay_s; /* -d; 1 by default */
 	uint64_t iterations; /* -n; 0: without end */
@@ -119,7 +120,9 @@ void options_free(struct options *o);
 struct collector_config options_collector(const struct options *o);
 
 /* options_text.c: what is made from the table. */
-void options_help(FILE *to);
+void options_help(FILE *to, const struct command *c); /* NULL: of all */
+/* The command that --help is asked about, for that ends the parsing wherever it stands; or NULL. */
+const struct command *options_helped(char *const *argv);
 void options_fields_help(FILE *to);
 /* -EINVAL: no such shell. */
 int options_completion(const char *shell, FILE *to);

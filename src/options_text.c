@@ -56,15 +56,38 @@ static void put_option(FILE *to, const struct option_row *r)
 	put_wrapped(to, r->help, n, HELP_COLUMN);
 }
 
-void options_help(FILE *to)
+static const char *words_of(const struct command *c)
+{
+	return c->words ? c->words : "[OPTION]...";
+}
+
+static void put_end(FILE *to)
+{
+	fputs("\nExit status: 0 fine, 1 a run-time failure, 2 wrong usage, 3 --when matched.\n",
+	      to);
+}
+
+/* Its own options only. */
+static void command_help(FILE *to, const struct command *c)
+{
+	fprintf(to, "usage: kvmtop %s %s%s\n\n", c->word, c->words ? "[OPTION]... " : "",
+		words_of(c));
+	put_wrapped(to, c->what, 0, 2);
+	fputc('\n', to);
+	for (size_t i = 0; i < option_nrows; i++)
+		if (!option_rows[i].hidden && option_rows[i].commands & c->bit)
+			put_option(to, &option_rows[i]);
+	put_end(to);
+}
+
+static void whole_help(FILE *to)
 {
 	fputs("usage: kvmtop [OPTION]...            the full screen\n"
 	      "       kvmtop --batch [OPTION]...    figures on standard output\n",
 	      to);
 	for (const struct command *c = commands; c->run; c++)
 		if (c->word)
-			fprintf(to, "       kvmtop %s %s\n", c->word,
-				c->words ? c->words : "[OPTION]...");
+			fprintf(to, "       kvmtop %s %s\n", c->word, words_of(c));
 	fputs("\nShows which VM and which vCPU of a KVM host is starved or leaves guest mode\n"
 	      "too often, and why.\n\n",
 	      to);
@@ -74,12 +97,28 @@ void options_help(FILE *to)
 		fprintf(to, "  %s", c->word);
 		put_wrapped(to, c->what, 2 + (int)strlen(c->word), HELP_COLUMN);
 	}
-	fputc('\n', to);
+	fputs("\nA command's own options: kvmtop COMMAND --help. All of them:\n\n", to);
 	for (size_t i = 0; i < option_nrows; i++)
 		if (!option_rows[i].hidden)
 			put_option(to, &option_rows[i]);
-	fputs("\nExit status: 0 fine, 1 a run-time failure, 2 wrong usage, 3 --when matched.\n",
-	      to);
+	put_end(to);
+}
+
+const struct command *options_helped(char *const *argv)
+{
+	for (argv++; *argv && strcmp(*argv, "--") != 0; argv++)
+		for (const struct command *c = commands; c->run; c++)
+			if (c->word && strcmp(c->word, *argv) == 0)
+				return c;
+	return NULL;
+}
+
+void options_help(FILE *to, const struct command *c)
+{
+	if (c && c->word)
+		command_help(to, c);
+	else
+		whole_help(to);
 }
 
 static void put_fields(FILE *to, enum field_table t)

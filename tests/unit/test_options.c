@@ -278,10 +278,40 @@ static char *written(void (*make)(FILE *), size_t *n)
 	return text;
 }
 
+static char *help_of(const char *line)
+{
+	struct options o;
+	char buf[256], *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	good(line, &o, buf);
+	options_help(f, o.command);
+	options_free(&o);
+	fclose(f);
+	return text;
+}
+
+static void a_command_has_its_own_help(void **state)
+{
+	static const char *const lines[] = {"record --help", "-h record", "record -o x -h"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		char *help = help_of(lines[i]);
+
+		assert_non_null(strstr(help, "usage: kvmtop record [OPTION]... [-- COMMAND...]\n"));
+		assert_non_null(strstr(help, "--max-size SIZE"));
+		assert_null(strstr(help, "--host-trace"));
+		assert_null(strstr(help, "kvmtop demo"));
+		free(help);
+	}
+}
+
 static void help_has_every_option_and_fits(void **state)
 {
 	size_t n;
-	char *help = written(options_help, &n);
+	char *help = help_of("--help");
 
 	(void)state;
 	for (size_t i = 0; i < option_nrows; i++) {
@@ -348,6 +378,7 @@ int main(void)
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(a_regular_expression_that_is_too_long),
 		cmocka_unit_test(the_table_is_in_order),
+		cmocka_unit_test(a_command_has_its_own_help),
 		cmocka_unit_test(help_has_every_option_and_fits),
 	};
 
