@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -17,6 +18,7 @@
 #include "perf_rings.h"
 #include "sysroot.h"
 
+#define BESIDE_A_GUEST "run doctor while a guest does, as those of kvmtop demo"
 #define PROBE_MS 300 /* how long it waits for a kvm_exit */
 
 /* Opens one event for a moment, switched off: nothing but that tells what the kernel says. */
@@ -76,20 +78,57 @@ static uint64_t id_of(const struct kvm_format *f, unsigned type)
 	return 0;
 }
 
-/* Guests that return to their VMM and not one kvm_exit: where no guest runs nothing is said. */
+/* x86 without hardware that runs guests: KVM does it by other means. */
+static bool without_hardware(const char *cpuinfo)
+{
+	const char *flags = strstr(cpuinfo, "\nflags\t");
+	size_t n = flags ? strcspn(flags + 1, "\n") + 1 : 0;
+	static const char *const words[] = {" vmx", " svm"};
+
+	for (size_t i = 0; flags && i < 2; i++)
+		for (const char *p = flags; (p = strstr(p, words[i])) && p < flags + n; p += 4)
+			if (p[4] == ' ' || p[4] == '\n' || !p[4])
+				return false;
+	return flags;
+}
+
+int kvm_exits_state(uint64_t exits, uint64_t returns, const char *cpuinfo, const char **why)
+{
+	if (exits) {
+		*why = "kvm_exit fires";
+		return SOURCE_OK;
+	}
+	if (returns > KVM_OTHERS_ENOUGH) {
+		*why = KVM_NO_EXITS;
+		return SOURCE_PARTIAL;
+	}
+	if (without_hardware(cpuinfo)) {
+		*why = "no guest ran just now, and without vmx and svm a KVM may fire no kvm_exit: "
+		       "exits would then be counted by other events, and have no times";
+		return SOURCE_PARTIAL;
+	}
+	*why = "no guest ran just now: whether kvm_exit fires is seen when one does";
+	return SOURCE_OK;
+}
+
 static void probe_exits(const struct collector_env *env, const char *tracefs, struct probes *out)
 {
 	struct kvm_format *f = kvm_format_new();
+	char cpuinfo[8192] = "";
 	uint64_t id[2], n[2];
+	const char *why;
+	int state;
 
 	if (f && kvm_load_formats(env->root, tracefs, f, NULL) > 0) {
 		id[0] = id_of(f, EV_EXIT);
 		id[1] = id_of(f, EV_USEREXIT);
 		if (id[0] && id[1] && !kvm_count(id, n, 2, PROBE_MS)) {
-			if (!n[0] && n[1] > KVM_OTHERS_ENOUGH)
-				probe_add(out, "kvm exits", SOURCE_PARTIAL, NULL, KVM_NO_EXITS);
-			else if (n[0])
-				probe_add(out, "kvm exits", SOURCE_OK, NULL, "kvm_exit fires");
+			/* Longer than that: the beginning will do. */
+			sysroot_read(env->root, "proc/cpuinfo", cpuinfo, sizeof(cpuinfo));
+			state = kvm_exits_state(n[0], n[1], cpuinfo, &why);
+			probe_add(out, "kvm exits", state,
+				  n[0] || n[1] > KVM_OTHERS_ENOUGH ? NULL : BESIDE_A_GUEST, "%s",
+				  why);
 		}
 	}
 	kvm_format_free(f);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* kvmtop doctor (doctor.h). */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,22 @@
 #include "commands.h"
 #include "doctor.h"
 #include "options.h"
+#include "own_path.h"
 #include "sysroot.h"
+
+/* What mends it shall work when it is copied. */
+static void say_own_path(struct doctor_report *r)
+{
+	char self[PATH_MAX], words[PROBE_TEXT];
+	const char *command = own_command(self, sizeof(self));
+
+	for (size_t i = 0; i < r->nlines; i++) {
+		struct probe *p = &r->line[i].probe;
+
+		own_words(words, sizeof(words), p->mend, command);
+		memcpy(p->mend, words, sizeof(words));
+	}
+}
 
 static int print(const struct doctor_report *r, enum output_format format)
 {
@@ -44,6 +60,7 @@ int cmd_doctor(const struct options *o)
 		return STATUS_FAILED;
 	}
 	works = doctor_gather(o, root, r);
+	say_own_path(r);
 	rc = print(r, o->format);
 	if (rc)
 		fprintf(stderr, "kvmtop: standard output: %s\n", strerror(-rc));

@@ -5,6 +5,7 @@
  * it likes: collecting goes on in the engine's thread.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "demo.h"
 #include "engine.h"
 #include "options.h"
+#include "own_path.h"
 #include "priority.h"
 #include "screen.h"
 #include "ui.h"
@@ -28,6 +30,7 @@ struct live {
 	struct screen screen;
 	struct demo *demo; /* started with D; NULL */
 	uint64_t drawn; /* snapshots so far, for -n */
+	char self[PATH_MAX]; /* how the program is called */
 };
 
 static int open_engine(struct live *l, char *err)
@@ -147,6 +150,7 @@ static void close_all(struct live *l)
 static int open_screen(struct live *l, char *err)
 {
 	struct ui_config cfg = {
+		.self = own_command(l->self, sizeof(l->self)),
 		.can_demo = !l->o->root && access("/dev/kvm", R_OK | W_OK) == 0,
 	};
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "own_path.h"
 #include "tinyvm.h"
 
 #define MAX_VCPUS 3
@@ -261,6 +263,7 @@ static int start_one(struct demo *d, size_t i, char *err, size_t errsize)
 static int check_kvm(char *err, size_t errsize)
 {
 	int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC), r = errno;
+	char self[PATH_MAX];
 
 	if (fd >= 0) {
 		close(fd);
@@ -271,7 +274,8 @@ static int check_kvm(char *err, size_t errsize)
 			 "no /dev/kvm: load KVM (modprobe kvm_intel or kvm_amd) and enable "
 			 "virtualization in the firmware, or nesting for this guest");
 	else if (r == EACCES || r == EPERM)
-		snprintf(err, errsize, "no right to /dev/kvm: sudo kvmtop demo");
+		snprintf(err, errsize, "no right to /dev/kvm: sudo %s demo",
+			 own_command(self, sizeof(self)));
 	else
 		snprintf(err, errsize, "cannot open /dev/kvm: %s", strerror(r));
 	return -r;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@
 #include "inventory.h"
 #include "kvm_names.h"
 #include "model.h"
+#include "own_path.h"
 #include "reader.h"
 #include "sysroot.h"
 #include "text.h"
@@ -90,11 +92,13 @@ static void read_identity(struct engine *e)
 
 static int make_model(struct engine *e)
 {
+	char self[PATH_MAX];
 	struct model_config mc = {
 		.node = e->node,
 		.kernel = e->kernel,
 		.boot_id = e->boot_id,
 		.root = geteuid() == 0,
+		.self = own_command(self, sizeof(self)),
 		.clk_tck = sysconf(_SC_CLK_TCK),
 		.vcpu_keys = 8,
 		/* docs/HACKING.md: a row a key, where each is compared with perf's */

@@ -9,6 +9,7 @@
 
 #include "exits_slow.h"
 #include "model_rows.h"
+#include "own_path.h"
 
 /* ---- state of the inventory's objects ---- */
 
@@ -262,13 +263,17 @@ static struct model_source *find_source(struct model *m, const char *name)
 
 static void on_source(void *ctx, const char *name, int state, const char *why, const char *mend)
 {
-	struct model_source *s = find_source(ctx, name);
+	struct model *m = ctx;
+	struct model_source *s = find_source(m, name);
+	char words[MEND_SIZE];
 
 	if (!s)
 		return;
 	s->state = (uint8_t)state;
 	inventory_set(&s->why, why);
-	inventory_set(&s->mend, mend);
+	if (mend)
+		own_words(words, sizeof(words), mend, m->self);
+	inventory_set(&s->mend, mend ? words : NULL);
 }
 
 static const struct sink sink_template = {
@@ -311,7 +316,8 @@ static int init(struct model *m, const struct model_config *c)
 		return err;
 	if (inventory_set(&m->node, c->node ? c->node : "") ||
 	    inventory_set(&m->kernel, c->kernel ? c->kernel : "") ||
-	    inventory_set(&m->boot_id, c->boot_id ? c->boot_id : ""))
+	    inventory_set(&m->boot_id, c->boot_id ? c->boot_id : "") ||
+	    inventory_set(&m->self, c->self ? c->self : "kvmtop"))
 		return -ENOMEM;
 	m->findings = findings_new();
 	if (!m->findings)
@@ -335,6 +341,7 @@ struct model *model_new(const struct model_config *c, struct inventory *inv,
 	free(m->node);
 	free(m->kernel);
 	free(m->boot_id);
+	free(m->self);
 	free(m);
 	return NULL;
 }
@@ -377,6 +384,7 @@ void model_free(struct model *m)
 	free(m->node);
 	free(m->kernel);
 	free(m->boot_id);
+	free(m->self);
 	free(m);
 }
 

@@ -26,6 +26,8 @@ struct commit {
 	bool no_memory;
 };
 
+#define MEND_SIZE 640 /* of a command that mends something, paths in it */
+
 /* v where exit figures are known, else why not. */
 struct value commit_exit_value(const struct commit *c, double v);
 

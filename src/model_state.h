@@ -88,6 +88,7 @@ struct model_thread *model_thread_state(struct inv_thread *t);
 struct model {
 	struct model_config config;
 	char *node, *kernel, *boot_id;
+	char *self; /* how this program is called */
 	struct inventory *inv;
 	const struct kvm_names *names;
 	struct exits ex;

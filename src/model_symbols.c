@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model_rows.h"
+#include "own_path.h"
 
 #define SELECTED_KEYS 64 /* of the vCPU that is looked at */
 #define PAGE_BITS 12
@@ -167,13 +168,15 @@ void model_vm_symbols(struct commit *c, const struct inv_vm *vm, struct snap_vm 
 	const struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
 	const struct symbol_namer *n = c->m->sampling.namer;
 	const char *why, *mend;
+	char words[MEND_SIZE];
 
 	put_samples(c, s ? &s->sym : NULL, &row->sym);
 	row->sym_why = row->sym_mend = "";
 	if (!c->m->sampling.state.open || !n || !n->guest(n->ctx, vm, &why, &mend))
 		return;
 	row->sym_why = snapshot_str(c->s, why);
-	row->sym_mend = snapshot_str(c->s, mend);
+	own_words(words, sizeof(words), mend ? mend : "", c->m->self);
+	row->sym_mend = snapshot_str(c->s, words);
 }
 
 /* ---- rows ---- */

@@ -20,6 +20,7 @@ struct ui;
 struct ui_config {
 	double delay_s;
 	const char *theme_word; /* written to the settings: "dark", "light"; NULL: none */
+	const char *self; /* how the program is called, own_path.h; NULL: kvmtop; not copied */
 	const char *settings; /* path of the settings file, NULL: none; copied */
 	bool can_demo; /* this host could start the demo's guests */
 	/* -p, -M, --vcpu: which rows are wanted at all; NULL: every one. */

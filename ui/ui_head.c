@@ -244,11 +244,12 @@ static bool any_source_off(const struct snapshot *s)
 static bool missing_text(const struct ui *ui, char *out, size_t size)
 {
 	const struct snapshot *s = ui->shown;
+	const char *self = ui->cfg.self ? ui->cfg.self : "kvmtop";
 
 	/* With the right capabilities nothing is missing without root either. */
 	if (!s->host.root && any_source_off(s)) {
-		snprintf(out, size,
-			 "not root: no exits, no symbols: sudo kvmtop, or kvmtop doctor");
+		snprintf(out, size, "not root: no exits, no symbols: sudo %s, or %s doctor", self,
+			 self);
 		return true;
 	}
 	for (size_t i = 0; i < s->nsources; i++) {
@@ -259,8 +260,8 @@ static bool missing_text(const struct ui *ui, char *out, size_t size)
 		if (src->state != SOURCE_OFF &&
 		    (src->state != SOURCE_PARTIAL || strcmp(src->name, "overhead") != 0))
 			continue;
-		snprintf(out, size, "%s: %s%s%s", src->name, src->why, mend ? ": " : "",
-			 mend ? src->mend : ", see kvmtop doctor");
+		snprintf(out, size, "%s: %s%s%s%s", src->name, src->why, mend ? ": " : ", see ",
+			 mend ? src->mend : self, mend ? "" : " doctor");
 		return true;
 	}
 	return false;

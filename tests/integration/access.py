@@ -50,9 +50,12 @@ def not_root(g):
     vm = n.vm_of(r[-1], g.pid) or {}
     n.ok(vm.get("cpu_pct") is not None and vm["cpu_pct"] > 20, "not root: and its CPU time is known",
          vm.get("cpu_pct"))
-    n.ok("sudo" in words(r[-1]) or "root" in words(r[-1]), "not root: the sources say what mends it",
-         words(r[-1]))
-    n.ok("sudo" in said or "root" in said, "not root: so does doctor", said)
+    n.ok(f"sudo {copy}" in words(r[-1]) and "sudo kvmtop" not in words(r[-1]),
+         "not root: the sources say what mends it, by a path that is there", words(r[-1]))
+    n.ok(f"sudo {copy}" in said and "sudo kvmtop" not in said, "not root: so does doctor", said)
+    with for_all() as copy:
+        said = doctor((*NOBODY, "env", f"PATH=/nonexistent:{os.path.dirname(copy)}:/usr/bin"), "kvmtop")
+    n.ok("sudo kvmtop" in said and copy not in said, "in PATH its name will do", said)
     n.ok(not vm.get("exits") and vm.get("exits_per_s") is None,
          "not root: exits are not known, not 0", vm.get("exits_per_s"))
 

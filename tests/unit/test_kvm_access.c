@@ -266,6 +266,30 @@ static void a_fixture_has_no_events(void **state)
 	free_tree(&t);
 }
 
+/* What doctor says of kvm_exit, also before a guest ran. */
+static void whether_exits_fire(void **state)
+{
+	static const char intel[] = "vendor_id\t: GenuineIntel\nflags\t\t: fpu vmx ssse3\n",
+			  amd[] = "processor\t: 0\nflags\t\t: fpu svm\nbugs\t\t: x\n",
+			  soft[] = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu svm_lock vmxx "
+				   "hypervisor\nbugs\t\t: svm\n",
+			  arm[] = "processor\t: 0\nFeatures\t: fp asimd\n";
+	const char *why;
+
+	(void)state;
+	assert_int_equal(kvm_exits_state(3, 0, soft, &why), SOURCE_OK);
+	assert_string_equal(why, "kvm_exit fires");
+	assert_int_equal(kvm_exits_state(0, 1000, intel, &why), SOURCE_PARTIAL);
+	assert_string_equal(why, KVM_NO_EXITS);
+	assert_int_equal(kvm_exits_state(0, 0, intel, &why), SOURCE_OK);
+	assert_non_null(strstr(why, "no guest ran"));
+	assert_int_equal(kvm_exits_state(0, 0, amd, &why), SOURCE_OK);
+	assert_int_equal(kvm_exits_state(0, 2, soft, &why), SOURCE_PARTIAL);
+	assert_non_null(strstr(why, "without vmx and svm"));
+	assert_int_equal(kvm_exits_state(0, 0, arm, &why), SOURCE_OK);
+	assert_int_equal(kvm_exits_state(0, 0, "", &why), SOURCE_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +301,7 @@ int main(void)
 		cmocka_unit_test(formats_of_a_tree),
 		cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(a_fixture_has_no_events),
+		cmocka_unit_test(whether_exits_fire),
 	};
 
 	return cmocka_run_group_tests_name("kvm_access", tests, NULL, NULL);
