@@ -105,6 +105,30 @@ static void look_whether_waiting(struct waits *w, const struct inv_thread *t, ui
 				   clock_mono_ns());
 }
 
+static const uint64_t *read_delay(const struct wait_task *k, uint64_t *delay)
+{
+	struct proc_schedstat st;
+	char buf[128];
+	ssize_t n = k->schedstat < 0 ? -1 : fd_read_once(k->schedstat, buf, sizeof(buf));
+
+	if (n <= 0 || procfs_parse_schedstat(buf, (size_t)n, &st) < 0)
+		return NULL;
+	*delay = st.delay_ns;
+	return delay;
+}
+
+/* What comes now is new. */
+static void set_baseline(struct waits *w, struct wait_task *k)
+{
+	struct wait_reading r;
+	uint64_t delay;
+
+	memset(&k->seen, 0, sizeof(k->seen));
+	k->time = clock_mono_ns();
+	wait_read(wait_bpf_memory(w->bpf), k->index, k->time, read_delay(k, &delay), &k->seen,
+		  &w->buf, &r);
+}
+
 static void watch(struct waits *w, struct inv_thread *t, struct wait_task *k)
 {
 	char path[64];
@@ -115,14 +139,14 @@ static void watch(struct waits *w, struct inv_thread *t, struct wait_task *k)
 	}
 	k->index = w->free[--w->nfree];
 	wait_place_init(wait_bpf_memory(w->bpf), k->index, t->tid);
-	memset(&k->seen, 0, sizeof(k->seen));
-	k->time = 0;
 	snprintf(path, sizeof(path), "proc/%d/task/%d/schedstat", t->pid, t->tid);
 	k->schedstat = sysroot_openat(w->env->root, path, O_RDONLY | O_CLOEXEC);
-	if (wait_bpf_watch(w->bpf, t->tid, k->index) < 0)
+	if (wait_bpf_watch(w->bpf, t->tid, k->index) < 0) {
 		unwatch(w, t, k);
-	else
-		look_whether_waiting(w, t, k->index);
+		return;
+	}
+	look_whether_waiting(w, t, k->index);
+	set_baseline(w, k);
 }
 
 static bool wanted(const struct waits *w, const struct inv_thread *t)
@@ -268,18 +292,6 @@ static void unload(struct waits *w)
 
 /* ---- the interval ---- */
 
-static const uint64_t *read_delay(const struct wait_task *k, uint64_t *delay)
-{
-	struct proc_schedstat st;
-	char buf[128];
-	ssize_t n = k->schedstat < 0 ? -1 : fd_read_once(k->schedstat, buf, sizeof(buf));
-
-	if (n <= 0 || procfs_parse_schedstat(buf, (size_t)n, &st) < 0)
-		return NULL;
-	*delay = st.delay_ns;
-	return delay;
-}
-
 static void read_thread(struct waits *w, struct inv_thread *t)
 {
 	struct wait_task *k = t->cookie[INV_COOKIE_WAITS];
@@ -291,7 +303,7 @@ static void read_thread(struct waits *w, struct inv_thread *t)
 		return;
 	known = read_delay(k, &delay);
 	r.time = clock_mono_ns();
-	r.dt = k->time ? r.time - k->time : 0;
+	r.dt = r.time - k->time;
 	k->time = r.time;
 	wait_read(wait_bpf_memory(w->bpf), k->index, r.time, known, &k->seen, &w->buf, &r);
 	w->env->sink->waits(w->env->sink->ctx, &r);
@@ -303,15 +315,11 @@ static int waits_tick(void *state, int64_t now_ns, int64_t watermark)
 
 	(void)now_ns;
 	(void)watermark;
-	if (!w->asked || w->failed || !w->env->sink->waits)
-		return 0;
-	if (!w->bpf)
-		load(w);
 	if (!w->bpf)
 		return 0;
 	free_places(w);
-	look_who_is_there(w);
 	each_thread(w, read_thread);
+	look_who_is_there(w);
 	return 0;
 }
 
@@ -328,6 +336,11 @@ static void waits_demand(void *state, const struct demand *d)
 		w->failed = false;
 	}
 	w->asked = asked;
+	/* At once, so that the next interval has figures. */
+	if (asked && !w->bpf && !w->failed && w->env->sink->waits)
+		load(w);
+	if (w->bpf)
+		look_who_is_there(w);
 }
 
 static void waits_probe(const struct collector_env *env, struct probes *out)

@@ -234,11 +234,11 @@ static void say_steal(struct look *l, struct snap_finding *f, const struct snap_
 {
 	f->text = snapshot_printf(l->s, "%s: %.0f%% steal, it waits for a CPU",
 				  who(l, vm, w->v, w->others), w->value);
-	f->next =
-		w->v->cpu < 0
-			? "5: its steal over time; 6: how busy the CPUs are"
-			: snapshot_printf(l->s, "5: its steal over time; 6: what else wants CPU %d",
-					  w->v->cpu);
+	f->next = w->v->cpu < 0
+			  ? "5: who had the CPU meanwhile; 6: how busy the CPUs are"
+			  : snapshot_printf(
+				    l->s, "5: who had the CPU meanwhile; 6: what else wants CPU %d",
+				    w->v->cpu);
 }
 
 static void look_steal(struct look *l, const char *id)

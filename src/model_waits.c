@@ -146,8 +146,8 @@ static void put_figures(struct commit *c, const struct inv_vm *vm, const struct 
 	if (!w || w->dt <= 0)
 		return;
 	out->pct = value_known(100.0 * (double)waited_sum(w) / (double)w->dt);
-	if (!w->whole)
-		out->pct = value_partial(out->pct.v, WHY_NO_SCHEDSTAT);
+	if (!w->whole) /* nor is it known whether something was missed */
+		out->pct = value_partial(out->pct.v, WHY_NONE);
 	out->wakeups = c->dt_s > 0 ? value_known((double)w->wakeups / c->dt_s) : value_pending();
 	if (!hist_quantiles(&w->wake, share, ns, 2))
 		return;

@@ -37,7 +37,9 @@ int steal_who_lines(const struct pane_ctx *c)
 		return 0;
 	if (w->n)
 		return w->n < ROWS ? (int)w->n + 1 : ROWS + 1;
-	return source->state == SOURCE_OFF || w->pct.state != VALUE_NA ? 2 : 0;
+	if (source->state == SOURCE_OFF)
+		return 6; /* the reason takes the lower half of them */
+	return w->pct.state == VALUE_NA ? 0 : 2;
 }
 
 static enum role role_of(const struct snap_waited *x)

@@ -559,7 +559,7 @@ static void make_sources(struct maker *k)
 {
 	struct snap_source *src = snapshot_alloc(k->s, 1, sizeof(*src));
 
-	if (!src || (!k->m->no_exits && !k->m->dropped && !k->m->no_root))
+	if (!src || (!k->m->no_exits && !k->m->dropped && !k->m->no_root && !k->m->no_waits))
 		return;
 	src[0] = (struct snap_source){
 		.name = "kvm_exit",
@@ -580,6 +580,13 @@ static void make_sources(struct maker *k)
 			.state = SOURCE_OFF,
 			.why = "tracefs cannot be read: Permission denied (not root)",
 			.mend = "sudo kvmtop",
+		};
+	if (k->m->no_waits)
+		src[0] = (struct snap_source){
+			.name = "waits",
+			.state = SOURCE_OFF,
+			.why = "counting in the kernel: BPF programs may not be loaded",
+			.mend = "run as root, or with CAP_BPF and CAP_PERFMON",
 		};
 	k->s->sources = src;
 	k->s->nsources = 1;
@@ -615,7 +622,7 @@ static void make_details(struct maker *k, struct snap_vm *vms, unsigned n, struc
 		vms[i].waits = not_asked;
 	for (unsigned i = 0; i < nvcpus; i++)
 		vcpus[i].waits = not_asked;
-	if (n)
+	if (n && !k->m->no_waits)
 		make_waited(k, &vms[0], vcpus);
 	if (n > 1)
 		make_code(k, &vms[1], 1);
