@@ -267,18 +267,25 @@ static uint8_t direction(const struct kvm_layout *d, const uint8_t *raw)
 	return v == 0 ? DIR_UNSATISFIED : v == 1 ? DIR_READ : v == 2 ? DIR_WRITE : DIR_NONE;
 }
 
+int kvm_format_event(const struct kvm_format *f, const uint8_t *raw, uint32_t len)
+{
+	uint16_t id;
+
+	if (len < sizeof(id))
+		return -1;
+	memcpy(&id, raw, sizeof(id));
+	return id < f->ids ? f->by_id[id] - 1 : -1;
+}
+
 bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t len,
 		       struct sample *s)
 {
 	const struct kvm_layout *d;
-	uint16_t id;
+	int event = kvm_format_event(f, raw, len);
 
-	if (len < sizeof(id))
+	if (event < 0)
 		return false;
-	memcpy(&id, raw, sizeof(id));
-	if (id >= f->ids || !f->by_id[id])
-		return false;
-	d = &f->event[f->by_id[id] - 1].l;
+	d = &f->event[event].l;
 	if (len < d->need)
 		return false;
 	s->type = (uint8_t)d->type;

@@ -58,6 +58,8 @@ int kvm_format_id(const struct kvm_format *f, unsigned event);
 /* What a decoder needs to know, for one that runs elsewhere; NULL where it was not loaded. */
 const struct kvm_layout *kvm_format_layout(const struct kvm_format *f, unsigned event);
 
+/* Which of kvm_events[] raw data are of; -1: none of ours. */
+int kvm_format_event(const struct kvm_format *f, const uint8_t *raw, uint32_t len);
 /*
  * Decodes len bytes of raw data. False: no event of ours, or too short for its own
  * format; never reads beyond. Sets all of *s but time and cpu.

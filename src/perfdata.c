@@ -439,6 +439,7 @@ void perfdata_free(struct perfdata *p)
 	free(p->tracing);
 	free(p->cpuid);
 	free(p->attr);
+	free(p->layout);
 	free(p->id);
 	free(p);
 }

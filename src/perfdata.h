@@ -51,7 +51,7 @@ struct perfdata_record {
 	uint64_t ip;
 	uint32_t type; /* PERF_RECORD_* of the kernel's kind only */
 	uint32_t raw_len;
-	uint32_t event; /* index for perfdata_attr() */
+	uint32_t event; /* index for perfdata_attr(); see perfdata_reader.events */
 	uint16_t misc, size;
 	int32_t pid, tid, cpu; /* -1: not recorded */
 };
@@ -68,6 +68,7 @@ struct perfdata_record {
  */
 struct perfdata_reader {
 	size_t slot; /* its size in bytes; aligned to 8 */
+	bool events; /* whether r->event is to be found; else it may be 0 */
 	int (*take)(void *ctx, const struct perfdata_record *r, void *slot);
 	int (*give)(void *ctx, int64_t time, const void *slot);
 	void *ctx;

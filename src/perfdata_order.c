@@ -12,129 +12,153 @@
 /* More is not kept waiting: a recording without marks of rounds would fill all memory. */
 #define WAITING_MAX ((size_t)192 << 20)
 
+/* Records of one CPU and round, which are in order. */
+struct run {
+	size_t at, end; /* entries */
+	uint64_t time; /* of the one at `at` */
+};
+
 struct order {
 	struct perfdata *p;
 	const struct perfdata_reader *reader;
 	size_t stride; /* of an entry: its time, then the slot */
-	uint8_t *entry, *other; /* n of them; the merge goes to and fro */
-	size_t n, room, other_room;
-	size_t *run, nruns, run_room; /* where runs begin */
+	uint8_t *entry; /* n of them */
+	size_t n, room;
+	uint64_t last; /* time of the last of them */
+	struct run *run; /* as they stand in the file */
+	size_t nruns, run_room;
+	size_t *heap; /* of runs, the one with the oldest record on top */
+	size_t nheap, heap_room;
 	uint64_t newest; /* of all so far */
 	uint64_t limit; /* what the next mark of a round lets go */
 	uint64_t before; /* the limit of the round before */
 	uint64_t given; /* up to where all was handed out */
 };
 
-static uint64_t time_of(const struct order *o, const uint8_t *entries, size_t i)
+static uint64_t time_of(const struct order *o, size_t i)
 {
 	uint64_t t;
 
-	memcpy(&t, entries + i * o->stride, sizeof(t));
+	memcpy(&t, o->entry + i * o->stride, sizeof(t));
 	return t;
 }
 
-/* ---- sorting ---- */
+/* ---- merging ---- */
 
-static int find_runs(struct order *o)
+/* Of one time: as they stand in the file. */
+static bool older(const struct order *o, size_t a, size_t b)
 {
-	uint64_t last = 0;
+	const struct run *x = &o->run[a], *y = &o->run[b];
 
-	o->nruns = 0;
-	for (size_t i = 0; i <= o->n; i++) {
-		uint64_t t = i < o->n ? time_of(o, o->entry, i) : 0;
+	return x->time != y->time ? x->time < y->time : a < b;
+}
 
-		if (i && i < o->n && t >= last) {
-			last = t;
+static void sift_down(struct order *o, size_t i)
+{
+	for (;;) {
+		size_t child = 2 * i + 1, swap;
+
+		if (child >= o->nheap)
+			return;
+		if (child + 1 < o->nheap && older(o, o->heap[child + 1], o->heap[child]))
+			child++;
+		if (!older(o, o->heap[child], o->heap[i]))
+			return;
+		swap = o->heap[i];
+		o->heap[i] = o->heap[child];
+		o->heap[child] = swap;
+		i = child;
+	}
+}
+
+static int make_heap(struct order *o)
+{
+	o->nheap = 0;
+	for (size_t i = 0; i < o->nruns; i++) {
+		if (!perfdata_grow(&o->heap, o->nheap, &o->heap_room, sizeof(*o->heap)))
+			return -ENOMEM;
+		o->run[i].time = time_of(o, o->run[i].at);
+		o->heap[o->nheap++] = i;
+	}
+	for (size_t i = o->nheap / 2; i--;)
+		sift_down(o, i);
+	return 0;
+}
+
+/* The second oldest: how far the oldest run can go on by itself. */
+static bool next_run(const struct order *o, size_t *run)
+{
+	if (o->nheap < 2)
+		return false;
+	*run = o->heap[1];
+	if (o->nheap > 2 && older(o, o->heap[2], o->heap[1]))
+		*run = o->heap[2];
+	return true;
+}
+
+/* What is left moves to the front; runs that are through go. */
+static void pack(struct order *o)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < o->nruns; i++) {
+		struct run r = o->run[i];
+		size_t left = r.end - r.at;
+
+		if (!left)
 			continue;
-		}
-		last = t;
-		if (!perfdata_grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
-			return -ENOMEM;
-		o->run[o->nruns++] = i; /* the last is the end */
+		memmove(o->entry + n * o->stride, o->entry + r.at * o->stride, left * o->stride);
+		o->run[kept++] = (struct run){n, n + left, 0};
+		n += left;
 	}
-	return 0;
-}
-
-/* Merges [a, b) and [b, c) of `from` to the same place of `to`; those of one time in their order.
- */
-static void merge(const struct order *o, const uint8_t *from, uint8_t *to, size_t a, size_t b,
-		  size_t c)
-{
-	size_t i = a, k = b, s = o->stride;
-	uint8_t *out = to + a * s;
-
-	while (i < b && k < c) {
-		size_t take_from = time_of(o, from, i) <= time_of(o, from, k) ? i++ : k++;
-
-		memcpy(out, from + take_from * s, s);
-		out += s;
-	}
-	memcpy(out, from + i * s, (b - i) * s);
-	out += (b - i) * s;
-	memcpy(out, from + k * s, (c - k) * s);
-}
-
-/* One pass: neighbours become one run. */
-static void merge_pairs(struct order *o)
-{
-	size_t n = 0, i = 0;
-	uint8_t *swap;
-
-	for (; i + 1 < o->nruns; i += 2) {
-		size_t a = o->run[i], b = o->run[i + 1];
-		size_t c = i + 2 < o->nruns ? o->run[i + 2] : b;
-
-		merge(o, o->entry, o->other, a, b, c);
-		o->run[n++] = a;
-	}
-	o->run[n++] = o->n;
-	o->nruns = n;
-	swap = o->entry;
-	o->entry = o->other;
-	o->other = swap;
-}
-
-static int sort(struct order *o)
-{
-	int rc = find_runs(o);
-
-	if (rc || o->nruns <= 2)
-		return rc;
-	if (o->other_room < o->room) {
-		uint8_t *more = realloc(o->other, o->room * o->stride);
-
-		if (!more)
-			return -ENOMEM;
-		o->other = more;
-		o->other_room = o->room;
-	}
-	while (o->nruns > 2)
-		merge_pairs(o);
-	return 0;
+	o->n = n;
+	o->nruns = kept;
+	if (n)
+		o->last = time_of(o, n - 1);
 }
 
 /* ---- handing out ---- */
 
-static int give(struct order *o, const uint8_t *entry)
+static int give(struct order *o, size_t i)
 {
+	const uint8_t *entry = o->entry + i * o->stride;
 	uint64_t t;
 
 	memcpy(&t, entry, sizeof(t));
 	return o->reader->give(o->reader->ctx, (int64_t)t, entry + sizeof(t));
 }
 
+/* The oldest run, as long as it is the oldest. */
+static int give_run(struct order *o, uint64_t limit, size_t *most)
+{
+	size_t top = o->heap[0], other = top;
+	struct run *r = &o->run[top];
+	bool alone = !next_run(o, &other);
+	int rc = 0;
+
+	while (!rc && *most && r->at < r->end && r->time <= limit &&
+	       (alone || older(o, top, other))) {
+		rc = give(o, r->at++);
+		o->given = r->time;
+		--*most;
+		if (r->at < r->end)
+			r->time = time_of(o, r->at);
+	}
+	return rc;
+}
+
 /* Hands out what is not younger than `limit`, at most `most` of them. */
 static int flush(struct order *o, uint64_t limit, size_t most)
 {
-	size_t i = 0;
-	int rc = sort(o);
+	int rc = make_heap(o);
 
-	for (; !rc && i < o->n && i < most && time_of(o, o->entry, i) <= limit; i++)
-		rc = give(o, o->entry + i * o->stride);
-	if (i)
-		o->given = time_of(o, o->entry, i - 1);
-	memmove(o->entry, o->entry + i * o->stride, (o->n - i) * o->stride);
-	o->n -= i;
+	while (!rc && most && o->nheap && o->run[o->heap[0]].time <= limit) {
+		rc = give_run(o, limit, &most);
+		if (o->run[o->heap[0]].at == o->run[o->heap[0]].end)
+			o->heap[0] = o->heap[--o->nheap];
+		sift_down(o, 0);
+	}
+	pack(o);
 	return rc;
 }
 
@@ -186,8 +210,14 @@ static int put(struct order *o, const struct perfdata_record *r)
 	if (rc <= 0)
 		return rc;
 	if (!t || t == UINT64_MAX)
-		return give(o, entry);
-	o->n++;
+		return give(o, o->n);
+	if (!o->nruns || t < o->last) {
+		if (!perfdata_grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
+			return -ENOMEM;
+		o->run[o->nruns++] = (struct run){.at = o->n};
+	}
+	o->run[o->nruns - 1].end = ++o->n;
+	o->last = t;
 	return 0;
 }
 
@@ -195,9 +225,6 @@ static void count(struct perfdata_sum *sum, const uint8_t *bytes, struct perf_ev
 {
 	struct cursor c = {bytes + sizeof(h), h.size - sizeof(h), true};
 
-	sum->records++;
-	sum->samples += h.type == PERF_RECORD_SAMPLE;
-	sum->rounds += h.type == USER_FINISHED_ROUND;
 	if (h.type == PERF_RECORD_LOST) {
 		sum->lost_records++;
 		(void)take_u64(&c);
@@ -207,20 +234,39 @@ static void count(struct perfdata_sum *sum, const uint8_t *bytes, struct perf_ev
 	}
 }
 
+static int on_other(struct order *o, struct perfdata_record *r)
+{
+	struct perf_event_header h = {r->type, r->misc, r->size};
+
+	if (r->type == USER_FINISHED_ROUND) {
+		o->p->sum.rounds++;
+		return finished_round(o);
+	}
+	if (r->type >= USER_TYPE_START)
+		return 0;
+	count(&o->p->sum, r->bytes, h);
+	if (perfdata_decode(o->p, r))
+		return put(o, r);
+	o->p->sum.broken++;
+	return 0;
+}
+
 static int on_record(void *ctx, const uint8_t *bytes, struct perf_event_header h)
 {
 	struct order *o = ctx;
-	struct perfdata_record r = {.bytes = bytes, .type = h.type, .misc = h.misc, .size = h.size};
+	struct perfdata_record r;
 
-	count(&o->p->sum, bytes, h);
-	if (h.type == USER_FINISHED_ROUND)
-		return finished_round(o);
-	if (h.type >= USER_TYPE_START)
-		return 0;
-	if (perfdata_decode(o->p, &r))
+	r.bytes = bytes;
+	r.type = h.type;
+	r.misc = h.misc;
+	r.size = h.size;
+	o->p->sum.records++;
+	if (h.type != PERF_RECORD_SAMPLE)
+		return on_other(o, &r);
+	o->p->sum.samples++; /* nearly all are: this is the way of a million of them */
+	if (!o->reader->events && perfdata_quick(o->p, &r))
 		return put(o, &r);
-	o->p->sum.broken++;
-	return 0;
+	return on_other(o, &r);
 }
 
 int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader)
@@ -230,13 +276,15 @@ int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader)
 		.reader = reader,
 		.stride = sizeof(uint64_t) + ((reader->slot + 7) & ~(size_t)7),
 	};
-	int rc = p->nattr ? perfdata_stream(p, false, on_record, &o) : 0;
+	int rc = perfdata_layouts(p);
 
+	if (!rc && p->nattr)
+		rc = perfdata_stream(p, false, on_record, &o);
 	if (!rc)
 		rc = flush(&o, UINT64_MAX, SIZE_MAX);
 	free(o.entry);
-	free(o.other);
 	free(o.run);
+	free(o.heap);
 	return rc;
 }
 
@@ -284,7 +332,7 @@ static int give_whole(void *ctx, int64_t time, const void *slot)
 int perfdata_read(struct perfdata *p, perfdata_record_fn fn, void *ctx)
 {
 	struct whole w = {fn, ctx, NULL};
-	struct perfdata_reader reader = {sizeof(void *), keep, give_whole, &w};
+	struct perfdata_reader reader = {sizeof(void *), true, keep, give_whole, &w};
 	int rc = perfdata_run(p, &reader);
 
 	while (w.last) {

@@ -33,6 +33,16 @@ struct window {
 
 struct unpack; /* perfdata_unpack.c */
 
+/* Where the fields of an event's samples stand from the record's beginning, 0: not there. */
+struct layout {
+	bool identified; /* begins with PERF_SAMPLE_IDENTIFIER */
+	bool plain; /* nothing of a length of its own stands before the raw data */
+	uint16_t ip, tid, time, cpu, raw;
+	uint16_t least; /* the size of a record that has them all */
+};
+
+#define IDS_SEEN 64 /* a power of two; ids are given out one after the other */
+
 struct perfdata {
 	int fd; /* -1: all is in memory */
 	bool own_fd;
@@ -46,6 +56,8 @@ struct perfdata {
 	char *cpuid;
 	struct perf_event_attr *attr;
 	size_t nattr, attr_room;
+	struct layout *layout; /* of each event, once perfdata_layouts() was called */
+	struct event_id seen[IDS_SEEN]; /* of the last samples */
 	struct event_id *id; /* sorted once ids_sorted */
 	size_t nid, id_room;
 	bool ids_sorted;
@@ -121,8 +133,65 @@ int perfdata_take_feature(struct perfdata *p, unsigned feature, struct cursor c)
 
 /* ---- perfdata_records.c ---- */
 
+int perfdata_layouts(struct perfdata *p);
+/* By the identifier in front, which all events have or none. */
+static inline bool perfdata_quick_event(struct perfdata *p, struct perfdata_record *r)
+{
+	struct event_id *seen;
+	uint64_t id;
+
+	if (!p->layout->identified || r->size < sizeof(struct perf_event_header) + sizeof(id))
+		return false;
+	memcpy(&id, r->bytes + sizeof(struct perf_event_header), sizeof(id));
+	seen = &p->seen[id % IDS_SEEN];
+	if (seen->id != id || !id) {
+		if (!perfdata_find_event(p, id, &seen->event))
+			return false;
+		seen->id = id;
+	}
+	r->event = seen->event;
+	return true;
+}
+
 /* Decodes the record at r->bytes, r->size, r->type and r->misc, which is whole. */
 bool perfdata_decode(const struct perfdata *p, struct perfdata_record *r);
+/*
+ * The same of a sample, quickly, where that can be: nothing of its own length stands before the raw
+ * data. Where all events are alike r->event is not found. False: use perfdata_decode().
+ */
+static inline bool perfdata_quick(struct perfdata *p, struct perfdata_record *r)
+{
+	const struct layout *l = p->layout;
+	int32_t pid_tid[2];
+
+	r->event = 0;
+	if (!p->alike && !perfdata_quick_event(p, r))
+		return false;
+	l += r->event;
+	if (!l->plain || r->size < l->least)
+		return false;
+	r->ip = 0;
+	if (l->ip)
+		memcpy(&r->ip, r->bytes + l->ip, sizeof(r->ip));
+	r->pid = r->tid = r->cpu = -1;
+	if (l->tid) {
+		memcpy(pid_tid, r->bytes + l->tid, sizeof(pid_tid));
+		r->pid = pid_tid[0];
+		r->tid = pid_tid[1];
+	}
+	r->time = 0;
+	if (l->time)
+		memcpy(&r->time, r->bytes + l->time, sizeof(r->time));
+	if (l->cpu)
+		memcpy(&r->cpu, r->bytes + l->cpu, sizeof(r->cpu));
+	r->raw = NULL;
+	r->raw_len = 0;
+	if (!l->raw)
+		return true;
+	memcpy(&r->raw_len, r->bytes + l->raw, sizeof(r->raw_len));
+	r->raw = r->bytes + l->raw + sizeof(r->raw_len);
+	return r->raw_len <= r->size - l->raw - sizeof(r->raw_len);
+}
 
 /* ---- perfdata_stream.c ---- */
 

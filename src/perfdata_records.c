@@ -3,6 +3,9 @@
  * The records of a perf.data file: where their fields stand, which follows from the sample_type of
  * their event.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "perfdata_priv.h"
 
 static uint64_t word(const uint8_t *at)
@@ -133,9 +136,58 @@ bool perfdata_decode(const struct perfdata *p, struct perfdata_record *r)
 	struct cursor c = {r->bytes + head, r->size - head, true};
 
 	r->pid = r->tid = r->cpu = -1;
+	r->time = 0;
+	r->ip = 0;
+	r->raw = NULL;
+	r->raw_len = 0;
 	if (!event_of(p, r, &r->event))
 		return false;
 	if (r->type == PERF_RECORD_SAMPLE)
 		return take_sample(&p->attr[r->event], c, r);
 	return take_trailer(&p->attr[r->event], c, r);
+}
+
+static uint16_t next_field(uint64_t type, uint64_t bit, uint16_t *at)
+{
+	uint16_t here = *at;
+
+	if (!(type & bit))
+		return 0;
+	*at = (uint16_t)(here + 8);
+	return here;
+}
+
+static struct layout layout_of(uint64_t type)
+{
+	struct layout l = {.plain = !(type & (PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN))};
+	uint16_t at = sizeof(struct perf_event_header);
+
+	l.identified = next_field(type, PERF_SAMPLE_IDENTIFIER, &at);
+	l.ip = next_field(type, PERF_SAMPLE_IP, &at);
+	l.tid = next_field(type, PERF_SAMPLE_TID, &at);
+	l.time = next_field(type, PERF_SAMPLE_TIME, &at);
+	(void)next_field(type, PERF_SAMPLE_ADDR, &at);
+	(void)next_field(type, PERF_SAMPLE_ID, &at);
+	(void)next_field(type, PERF_SAMPLE_STREAM_ID, &at);
+	l.cpu = next_field(type, PERF_SAMPLE_CPU, &at);
+	(void)next_field(type, PERF_SAMPLE_PERIOD, &at);
+	if (type & PERF_SAMPLE_RAW) {
+		l.raw = at;
+		at += sizeof(uint32_t);
+	}
+	l.least = at;
+	return l;
+}
+
+int perfdata_layouts(struct perfdata *p)
+{
+	struct layout *l = calloc(p->nattr + 1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	free(p->layout);
+	p->layout = l;
+	for (size_t i = 0; i < p->nattr; i++)
+		l[i] = layout_of(p->attr[i].sample_type);
+	return 0;
 }

@@ -49,6 +49,12 @@ bool perfdata_fill(struct perfdata *p, size_t n, int *err)
 	return !*err && n <= p->in.left;
 }
 
+/* The same, for what is mostly there. */
+static inline bool at_hand(struct perfdata *p, size_t n, int *err)
+{
+	return __builtin_expect(n <= p->in.left, 1) || perfdata_fill(p, n, err);
+}
+
 static void advance(struct perfdata *p, size_t n)
 {
 	p->in.at += n;
@@ -138,6 +144,10 @@ static int one_record(struct perfdata *p, struct perf_event_header h, perfdata_r
 
 	if (rc)
 		return rc;
+	if (h.type < USER_TYPE_START) {
+		advance(p, h.size);
+		return 0;
+	}
 	if (h.type == USER_AUXTRACE || h.type == USER_TRACING_DATA)
 		return behind(p, h, p->in.at, whole);
 	if (h.type == USER_COMPRESSED || h.type == USER_COMPRESSED2)
@@ -161,12 +171,12 @@ int perfdata_stream(struct perfdata *p, bool leading, perfdata_raw_fn fn, void *
 	while (whole && !rc) {
 		struct perf_event_header h;
 
-		if (!perfdata_fill(p, sizeof(h), &rc))
+		if (!at_hand(p, sizeof(h), &rc))
 			break;
 		h = header_at(p->in.at);
 		if (leading && !leads(h.type))
 			return 0;
-		if (h.size < sizeof(h) || !perfdata_fill(p, h.size, &rc)) {
+		if (h.size < sizeof(h) || !at_hand(p, h.size, &rc)) {
 			whole = false;
 			break;
 		}

@@ -112,47 +112,112 @@ static bool pid_wanted(const struct report_query *q, int32_t pid)
 	return !q->npids;
 }
 
-/* The reason with all its bits, which kvm_format_decode() takes off. */
-static uint64_t whole_reason(const struct report *r, const struct perfdata_record *rec,
-			     uint64_t key)
+static bool in_guest(const struct perfdata_record *rec)
 {
-	const struct kvm_layout *l = kvm_format_layout(r->format, 1);
+	unsigned mode = rec->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+}
+
+/* Where an event's fields stand, if this is all that it takes: as x86 has them. */
+static struct report_fields fields_of(const struct report *r, unsigned event)
+{
+	const struct kvm_layout *l = kvm_format_layout(r->format, event);
+	struct report_fields f = {0};
+
+	if (!l || l->key_rule == KEY_ARM64 || l->key_rule == KEY_USER ||
+	    (l->dir_rule == DIR_RULE_FLAG && l->type == EV_VCPU_WAKEUP))
+		return f;
+	f.vcpu = l->vcpu.size == 4 ? l->vcpu.offset : 0;
+	f.key = l->key.offset;
+	f.key8 = l->key.size == 8;
+	f.dir = l->dir.size == 4 ? l->dir.offset : 0;
+	f.isa = l->key_rule == KEY_ISA && l->extra.size == 4 ? l->extra.offset : 0;
+	f.need = l->need;
+	f.quick = (!l->key.size || l->key.size == 4 || l->key.size == 8) &&
+		  (!l->vcpu.size || f.vcpu) && (!l->dir.size || f.dir) &&
+		  (l->key_rule != KEY_ISA || f.isa) && !l->isa && !l->key.is_signed;
+	f.mmio = l->dir_rule == DIR_RULE_MMIO;
+	return f;
+}
+
+static uint32_t load4(const uint8_t *at)
+{
 	uint32_t v;
 
-	if (!l || l->key.size != sizeof(v) || rec->raw_len < l->key.offset + sizeof(v))
-		return key;
-	memcpy(&v, rec->raw + l->key.offset, sizeof(v));
+	memcpy(&v, at, sizeof(v));
 	return v;
+}
+
+static uint8_t direction(const struct report_fields *f, uint32_t v)
+{
+	static const uint8_t of[] = {DIR_UNSATISFIED, DIR_READ, DIR_WRITE};
+
+	if (f->mmio)
+		return v < sizeof(of) ? of[v] : DIR_NONE;
+	return v ? DIR_WRITE : DIR_READ;
+}
+
+static bool decode_quick(const struct report_fields *f, const struct perfdata_record *rec,
+			 struct report_event *e)
+{
+	const uint8_t *raw = rec->raw;
+
+	if (rec->raw_len < f->need || rec->tid < 0)
+		return false;
+	e->tid = rec->tid;
+	e->vcpu = f->vcpu ? (int32_t)load4(raw + f->vcpu) : -1;
+	e->key = 0;
+	if (f->key8)
+		memcpy(&e->key, raw + f->key, sizeof(e->key));
+	else if (f->key)
+		e->key = load4(raw + f->key);
+	e->dir = f->dir ? direction(f, load4(raw + f->dir)) : DIR_NONE;
+	e->isa = 0;
+	if (f->isa) {
+		uint32_t isa = load4(raw + f->isa);
+
+		e->isa = isa < UINT8_MAX ? (uint8_t)isa : UINT8_MAX;
+		e->key = (uint32_t)e->key;
+	}
+	return true;
+}
+
+/* Apart, so that the quick way needs no room on the stack. */
+__attribute__((noinline)) static bool
+decode(const struct report *r, const struct perfdata_record *rec, struct report_event *e)
+{
+	struct sample s;
+
+	if (!kvm_format_decode(r->format, rec->raw, rec->raw_len, &s))
+		return false;
+	e->key = s.key;
+	e->tid = rec->tid >= 0 ? rec->tid : s.tid;
+	e->vcpu = s.vcpu_id;
+	e->isa = s.isa < UINT8_MAX ? (uint8_t)s.isa : UINT8_MAX;
+	e->dir = s.dir;
+	return true;
 }
 
 static int take_sample(struct report *r, const struct perfdata_record *rec, struct report_event *e)
 {
-	struct sample s;
+	int event = rec->raw ? kvm_format_event(r->format, rec->raw, rec->raw_len) : -1;
+	const struct report_fields *f;
 
-	if (!rec->raw)
+	if (event < 0) {
+		r->undecoded += rec->raw != NULL;
 		return 0;
-	if (!kvm_format_decode(r->format, rec->raw, rec->raw_len, &s)) {
+	}
+	f = &r->run->fields[event];
+	e->type = (uint8_t)kvm_events[event].type;
+	r->seen[e->type]++;
+	if (!(r->run->want >> e->type & 1) || !pid_wanted(r->q, rec->pid))
+		return 0;
+	e->guest = in_guest(rec);
+	if (!(f->quick && decode_quick(f, rec, e)) && !decode(r, rec, e)) {
 		r->undecoded++;
 		return 0;
 	}
-	r->seen[s.type]++;
-	if (!(r->run->want >> s.type & 1) || !pid_wanted(r->q, rec->pid))
-		return 0;
-	*e = (struct report_event){
-		.key = s.key,
-		.tid = rec->tid >= 0 ? rec->tid : s.tid,
-		.pid = rec->pid,
-		.vcpu = s.vcpu_id,
-		.isa = s.isa,
-		.cpu = (uint16_t)rec->cpu,
-		.type = s.type,
-		.dir = s.dir,
-		.guest = (rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-				 PERF_RECORD_MISC_GUEST_KERNEL ||
-			 (rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER,
-	};
-	if (s.type == EV_EXIT && s.isa == ISA_VMX)
-		e->key = whole_reason(r, rec, s.key);
 	return 1;
 }
 
@@ -182,34 +247,37 @@ static int take_lost(struct report *r, const struct perfdata_record *rec, uint64
 	return 0;
 }
 
-/* When the CPU's newest record before this one was written. */
-static int previous(struct report_run *run, const struct perfdata_record *rec, uint64_t *before)
+/* Room for the time of a CPU's newest record. */
+static int new_cpu(struct report_run *run, const struct perfdata_record *rec)
 {
 	size_t cpu = (size_t)rec->cpu;
+	uint64_t *more;
 
-	*before = 0;
 	if (rec->cpu < 0 || rec->cpu >= CPUS_MAX || !rec->time)
 		return 0;
-	if (cpu >= run->ncpus) {
-		uint64_t *more = reallocarray(run->cpu_time, cpu + 1, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		memset(more + run->ncpus, 0, (cpu + 1 - run->ncpus) * sizeof(*more));
-		run->cpu_time = more;
-		run->ncpus = cpu + 1;
-	}
-	*before = run->cpu_time[cpu];
-	run->cpu_time[cpu] = (uint64_t)rec->time;
+	more = reallocarray(run->cpu_time, cpu + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memset(more + run->ncpus, 0, (cpu + 1 - run->ncpus) * sizeof(*more));
+	run->cpu_time = more;
+	run->ncpus = cpu + 1;
+	more[cpu] = (uint64_t)rec->time;
 	return 0;
 }
 
 static int take(void *ctx, const struct perfdata_record *rec, void *slot)
 {
 	struct report *r = ctx;
-	uint64_t before;
-	int rc = previous(r->run, rec, &before);
+	uint64_t before = 0;
+	int rc = 0;
 
+	/* What was on its CPU before is asked for a loss only. */
+	if ((size_t)rec->cpu < r->run->ncpus && rec->time) {
+		before = r->run->cpu_time[rec->cpu];
+		r->run->cpu_time[rec->cpu] = (uint64_t)rec->time;
+	} else {
+		rc = new_cpu(r->run, rec);
+	}
 	if (rc)
 		return rc;
 	if (rec->type == PERF_RECORD_SAMPLE)
@@ -329,15 +397,26 @@ static int compare(struct report *r, const struct report_thread *t, const struct
 	return note_diff(r, &key, cause, -1, -(int64_t)perf->ns);
 }
 
+static int both(struct report *r, struct report_thread *t, const struct report_event *e,
+		uint64_t time)
+{
+	struct report_pair ours[KIND_HALT] = {0}, perf[KIND_HALT] = {0};
+	bool noted = t->note[e->guest].known;
+	int rc = report_pair_event(r, t, e, time, ours);
+
+	if (!rc)
+		rc = report_perf_event(r, t, e, time, perf);
+	for (unsigned k = 0; k < KIND_HALT && !rc; k++)
+		if (ours[k].done || perf[k].done)
+			rc = compare(r, t, e, &ours[k], &perf[k], noted);
+	return rc;
+}
+
 static int give(void *ctx, int64_t time, const void *slot)
 {
-	struct report_pair ours[KIND_HALT], perf[KIND_HALT];
-	const struct report_query *q = ((struct report *)ctx)->q;
 	struct report *r = ctx;
 	struct report_event e;
 	struct report_thread *t;
-	bool noted;
-	int rc = 0;
 
 	memcpy(&e, slot, sizeof(e));
 	if (!r->events++)
@@ -348,19 +427,10 @@ static int give(void *ctx, int64_t time, const void *slot)
 		t = add_thread(r->run, e.tid);
 	if (!t)
 		return -ENOMEM;
-	noted = t->note[e.guest].known;
-	memset(ours, 0, sizeof(ours));
-	memset(perf, 0, sizeof(perf));
-	if (q->figures)
-		rc = report_pair_event(r, t, &e, (uint64_t)time, ours);
-	if (!rc && q->as_perf)
-		rc = report_perf_event(r, t, &e, (uint64_t)time, perf);
-	if (!q->figures || !q->as_perf)
-		return rc;
-	for (unsigned k = 0; k < KIND_HALT && !rc; k++)
-		if (ours[k].done || perf[k].done)
-			rc = compare(r, t, &e, &ours[k], &perf[k], noted);
-	return rc;
+	if (r->q->figures && r->q->as_perf)
+		return both(r, t, &e, (uint64_t)time);
+	return r->q->figures ? report_pair_event(r, t, &e, (uint64_t)time, NULL)
+			     : report_perf_event(r, t, &e, (uint64_t)time, NULL);
 }
 
 /* ---- the whole ---- */
@@ -389,7 +459,7 @@ static void count_open(struct report *r)
 
 		for (; v; v = v->next)
 			for (unsigned k = 0; k < KIND_HALT; k++)
-				r->open += v->pair[k].open && v->pair[k].counted;
+				r->open += (v->open >> k & 1) && v->pair[k].counted;
 	}
 }
 
@@ -413,11 +483,13 @@ static void run_free(struct report_run *run)
 
 int report_read(struct report *r, struct perfdata *p)
 {
-	struct perfdata_reader reader = {sizeof(struct report_event), take, give, r};
+	struct perfdata_reader reader = {sizeof(struct report_event), false, take, give, r};
 	struct report_run run = {.want = wanted_types(r->q)};
 	int rc;
 
 	r->run = &run;
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		run.fields[i] = fields_of(r, i);
 	rc = perfdata_run(p, &reader);
 	r->entries = r->seen[EV_ENTRY] && r->seen[EV_EXIT];
 	count_open(r);

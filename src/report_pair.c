@@ -62,12 +62,15 @@ static int begin_pair(struct report *r, struct report_vcpu *v, const struct repo
 
 	if (o->begin == time && o->key.key == k->key && o->key.dir == k->dir)
 		return 0; /* one record, written twice: seen in real recordings */
-	if (o->open)
-		r->unmatched++;
-	*o = (struct open_pair_of){.begin = time, .key = *k, .open = true};
-	o->row = report_row_get(&r->figures[k->kind], k);
-	if (!o->row)
-		return -ENOMEM;
+	r->unmatched += v->open >> k->kind & 1;
+	v->open |= (uint8_t)KIND_BIT(k->kind);
+	o->begin = time;
+	if (!o->row || o->key.key != k->key || o->key.isa != k->isa || o->key.dir != k->dir) {
+		o->key = *k;
+		o->row = report_row_get(&r->figures[k->kind], k);
+		if (!o->row)
+			return -ENOMEM;
+	}
 	/* Which vCPU it is of may be known at its end only. */
 	o->counted = of_wanted_vcpu(r, v);
 	o->row->count += o->counted;
@@ -78,15 +81,16 @@ static void end_pair(struct report *r, struct report_vcpu *v, struct open_pair_o
 		     struct report_pair *done)
 {
 	uint64_t ns = time > o->begin ? time - o->begin : 0;
+	bool lost = torn(r->run, o->begin, time);
 
-	o->open = false;
+	v->open &= (uint8_t)~KIND_BIT(o->key.kind);
 	if (!of_wanted_vcpu(r, v))
 		return;
 	o->row->count += !o->counted;
-	done += o->key.kind;
-	*done = (struct report_pair){.key = o->key, .ns = ns, .done = true};
-	done->torn = torn(r->run, o->begin, time);
-	if (done->torn) {
+	if (done)
+		done[o->key.kind] =
+			(struct report_pair){.key = o->key, .ns = ns, .done = true, .torn = lost};
+	if (lost) {
 		r->torn++;
 		return;
 	}
@@ -96,18 +100,15 @@ static void end_pair(struct report *r, struct report_vcpu *v, struct open_pair_o
 
 static void drop_open(struct report *r, struct report_vcpu *v)
 {
-	for (unsigned k = 0; k < KIND_HALT; k++) {
-		r->unmatched += v->pair[k].open;
-		v->pair[k].open = false;
-	}
+	r->unmatched += (unsigned)__builtin_popcount(v->open);
+	v->open = 0;
 }
 
 static void on_kvm_entry(struct report *r, struct report_vcpu *v, uint64_t time,
 			 struct report_pair *done)
 {
-	for (unsigned k = 0; k < KIND_HALT; k++)
-		if (v->pair[k].open)
-			end_pair(r, v, &v->pair[k], time, done);
+	while (v->open)
+		end_pair(r, v, &v->pair[__builtin_ctz(v->open)], time, done);
 	v->exit_begin = 0;
 }
 
@@ -118,7 +119,8 @@ static int on_kvm_exit(struct report *r, struct report_vcpu *v, const struct rep
 
 	if (v->exit_seen == time && v->exit_key.key == k.key)
 		return 0; /* doubled, see begin_pair() */
-	drop_open(r, v);
+	if (v->open)
+		drop_open(r, v);
 	v->exit_begin = v->exit_seen = time;
 	v->exit_key = k;
 	v->read_timed = false;

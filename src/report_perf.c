@@ -63,7 +63,8 @@ static int end(struct report *r, struct perf_note *n, enum kvm_kind kind,
 	if (time < begin)
 		return 0;
 	report_row_add(row, time - begin);
-	pair_of(&done[kind], row, time - begin);
+	if (done)
+		pair_of(&done[kind], row, time - begin);
 	return 0;
 }
 

@@ -6,19 +6,18 @@
 #ifndef KVMTOP_REPORT_PRIV_H
 #define KVMTOP_REPORT_PRIV_H
 
+#include "kvm_format.h"
 #include "report.h"
 
 /* An event as it waits for its turn: small, for many may wait. */
 struct report_event {
-	uint64_t key; /* as struct sample; an exit's reason with all its bits; EV_LOST: from when */
-	int32_t tid, pid;
+	uint64_t key; /* as struct sample; an exit's reason with all its bits */
+	int32_t tid;
 	int32_t vcpu; /* KVM's id, -1: the event has none */
-	uint32_t isa;
-	uint16_t cpu;
 	uint8_t type, dir; /* EV_…, DIR_… */
+	uint8_t isa; /* ISA_…; 255: no such */
 	bool guest; /* the record says that it was in guest mode */
 };
-#define EV_LOST EV_NR
 
 /* A pair that just ended, by either's rules. */
 struct report_pair {
@@ -33,7 +32,7 @@ struct open_pair_of {
 	uint64_t begin;
 	struct report_row *row;
 	struct report_key key;
-	bool open, counted;
+	bool counted;
 };
 
 /* One vCPU as one thread runs it. */
@@ -44,6 +43,7 @@ struct report_vcpu {
 	uint64_t exit_begin; /* 0: none is open */
 	uint64_t exit_seen; /* time and reason of the last, to know a doubled record */
 	struct report_key exit_key;
+	uint8_t open; /* KIND_BIT: which of pair[] are */
 	struct open_pair_of pair[KIND_HALT];
 };
 
@@ -67,7 +67,16 @@ struct report_loss {
 	uint64_t from, to; /* (from, to] */
 };
 
+/* Of an event's raw data: offsets, 0: there is none. */
+struct report_fields {
+	bool quick; /* these say all that is needed */
+	bool key8, mmio;
+	uint16_t key, vcpu, dir, isa;
+	uint32_t need;
+};
+
 struct report_run {
+	struct report_fields fields[KVM_EVENTS];
 	struct report_thread **slot; /* open addressing by tid */
 	size_t nthreads, nslots;
 	struct report_thread *last;
@@ -80,8 +89,8 @@ struct report_run {
 };
 
 /*
- * What the event ends by our rules: at most one pair a kind, to `done`, which is empty before. 0 or
- * -ENOMEM.
+ * What the event ends by our rules: at most one pair a kind, to `done`, which is empty before,
+ * NULL: nobody asks. 0 or -ENOMEM.
  */
 int report_pair_event(struct report *r, struct report_thread *t, const struct report_event *e,
 		      uint64_t time, struct report_pair *done);
