@@ -119,30 +119,31 @@ static void pack(struct order *o)
 
 /* ---- handing out ---- */
 
-static int give(struct order *o, size_t i)
+static int give(const struct order *o, const uint8_t *entry, uint64_t t)
 {
-	const uint8_t *entry = o->entry + i * o->stride;
-	uint64_t t;
-
-	memcpy(&t, entry, sizeof(t));
 	return o->reader->give(o->reader->ctx, (int64_t)t, entry + sizeof(t));
 }
 
 /* The oldest run, as long as it is the oldest. */
 static int give_run(struct order *o, uint64_t limit, size_t *most)
 {
-	size_t top = o->heap[0], other = top;
+	size_t top = o->heap[0], other = top, n;
 	struct run *r = &o->run[top];
-	bool alone = !next_run(o, &other);
+	const uint8_t *entry = o->entry + r->at * o->stride;
 	int rc = 0;
 
-	while (!rc && *most && r->at < r->end && r->time <= limit &&
-	       (alone || older(o, top, other))) {
-		rc = give(o, r->at++);
+	/* Of one time: the run that stands first in the file. */
+	if (next_run(o, &other) && o->run[other].time - (other < top) < limit)
+		limit = o->run[other].time - (other < top);
+	n = r->end - r->at < *most ? r->end - r->at : *most;
+	for (size_t i = 0; i < n && !rc && r->time <= limit; i++) {
+		rc = give(o, entry, r->time);
 		o->given = r->time;
+		entry += o->stride;
+		r->at++;
 		--*most;
 		if (r->at < r->end)
-			r->time = time_of(o, r->at);
+			memcpy(&r->time, entry, sizeof(r->time));
 	}
 	return rc;
 }
@@ -210,7 +211,7 @@ static int put(struct order *o, const struct perfdata_record *r)
 	if (rc <= 0)
 		return rc;
 	if (!t || t == UINT64_MAX)
-		return give(o, o->n);
+		return give(o, entry, t);
 	if (!o->nruns || t < o->last) {
 		if (!perfdata_grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
 			return -ENOMEM;

@@ -125,7 +125,7 @@ class Recording:
                 body = struct.pack("<Q", bit) + content + bytes(-len(content) % 8)
                 if len(body) < 65000:
                     f.write(struct.pack("<IHH", 80, 0, 8 + len(body)) + body)
-            f.write(struct.pack("<IHHI", 66, 0, 12, len(tracing)) + tracing)
+            f.write(struct.pack("<IHHII", 66, 0, 16, len(tracing), 0) + tracing)
             for r in self.records if records is None else records:
                 f.write(r)
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make bench: every figure that kvmtop must hold, beside its peers measured in the same run.
 
-bench.py [PART…], parts: events model counts slowdown tree threads whole discovery symbols merge. Figures are CPU time of the process
+bench.py [PART…], parts: events model counts slowdown tree threads whole discovery symbols merge report recorder
+lab. Figures are CPU time of the process
 named, not wall time, wherever that is the question, and programs that are compared take turns: other
 load on the machine then hits both. A bound that is missed says MISSED; the exit status is 1 only when a
 part could not be measured.
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import procs  # noqa: E402  (makes our mount namespace)
 from rows import Row, from_json, header, line  # noqa: E402
 import native  # noqa: E402
+import perfdata_lib  # noqa: E402
 
 VMS, VCPUS = 1000, 16
 REAL_VMS = int(os.environ.get("BENCH_VMS", "0"))  # 0: as many as this machine carries
@@ -388,13 +390,52 @@ def merge():
             Row(f"merge: {million}, 8 vCPUs of two offsets", "s", two, limit=3)]
 
 
+# --- what perf recorded -------------------------------------------------------------------------
+REPORT_EVENTS = 1000000
+
+
+def usage_of(argv):
+    """CPU time in s and the largest resident memory in MiB, as long as it was seen (wait4 would tell Python's)."""
+    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    most = 0
+    while True:
+        pid, _, used = os.wait4(p.pid, os.WNOHANG)
+        if pid:
+            break
+        with open(f"/proc/{p.pid}/status", encoding="ascii", errors="replace") as f:
+            text = f.read()
+        if "VmHWM" in text and f"Name:\t{os.path.basename(argv[0])[:15]}\n" in text:
+            most = max(most, int(text.split("VmHWM:")[1].split()[0]) / 1024)
+        time.sleep(0.003)
+    p.returncode = 0
+    return used.ru_utime + used.ru_stime, most
+
+
+def report():
+    """A real recording again and again, as a longer run would have written it."""
+    rec = perfdata_lib.Recording(os.path.join(native.TOP, "tests/data/perf/kvm-6.1-svm.perf.data.xz"))
+    ours, theirs, all_kinds = [], [], []
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        file = os.path.join(folder, "perf.data")
+        rec.save(file, perfdata_lib.repeat(rec, REPORT_EVENTS))
+        for _ in range(9):
+            ours.append(usage_of([native.KVMTOP, "report", "-i", file]))
+            theirs.append(usage_of(["perf", "kvm", "-i", file, "stat", "report", "-f"]))
+            all_kinds.append(usage_of([native.KVMTOP, "report", "-i", file, "--event", "vmexit,mmio,ioport,msr"]))
+    peer = "perf kvm stat report"
+    million = f"{REPORT_EVENTS / 1e6:g} million events"
+    return [Row(f"report: {million}, CPU", "s", [u[0] for u in ours], peer, [u[0] for u in theirs], ratio=1 / 3),
+            Row(f"report: {million}, memory", "MiB", [u[1] for u in ours], peer, [u[1] for u in theirs], ratio=1 / 4),
+            Row(f"report: {million}, four tables, CPU", "s", [u[0] for u in all_kinds])]
+
+
 def recorder():
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         return program("bench_store", folder)
 
 
 PARTS = {p.__name__: p for p in (events, model, counts, slowdown, tree, threads, whole, discovery, symbols, merge,
-                                 recorder, lab)}
+                                 report, recorder, lab)}
 
 
 def too_long(*_):
