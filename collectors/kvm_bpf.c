@@ -295,15 +295,19 @@ static int on_news(void *ctx, void *data, size_t size)
 {
 	struct kvm_bpf *b = ctx;
 	struct aggregate a = {.vcpu_id = -1};
+	struct kc_thread *t = NULL;
 	struct kc_news what;
 
 	if (!b->sink || size < sizeof(what))
 		return 0;
 	memcpy(&what, data, sizeof(what));
 	a.tid = (int32_t)what.tid;
-	b->sink->aggregates(b->sink->ctx, &a, 1);
 	if (what.index < b->counts.threads && b->counts.thread[what.index].tid == what.tid)
-		b->counts.thread[what.index].several = b->several(b->ctx, a.tid);
+		t = &b->counts.thread[what.index];
+	a.pid = t ? (int32_t)t->tgid : 0;
+	b->sink->aggregates(b->sink->ctx, &a, 1);
+	if (t)
+		t->several = b->several(b->ctx, a.tid);
 	return 0;
 }
 

@@ -149,6 +149,7 @@ static struct aggregate aggregate_of(const struct kc_thread *t, const struct kc_
 {
 	return (struct aggregate){
 		.tid = (int32_t)t->tid,
+		.pid = (int32_t)t->tgid,
 		.vcpu_id = t->vcpu,
 		.count = h->count,
 		.timed = h->timed,

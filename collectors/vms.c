@@ -300,7 +300,10 @@ static void end_provisional(struct vms *s, pid_t tid, const char *comm, pid_t pi
 			snprintf(name, sizeof(name), "tid:%d", (int)tid);
 		inventory_set(&vm->name, name);
 	}
-	inventory_vm_gone(s->inv, vm);
+	if (vm->nthread && pid <= 0)
+		inventory_provisional_gone(s->inv, vm);
+	else
+		inventory_vm_gone(s->inv, vm);
 }
 
 static bool is_provisional(struct vms *s, pid_t tid)

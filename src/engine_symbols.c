@@ -202,7 +202,7 @@ static struct inv_thread *thread_of(struct engine_symbols *e, const struct ip_sa
 		t = inventory_ended_thread(e->inv, s->tid);
 	/* Nothing but a vCPU is in guest mode: a VM that nobody has found yet. */
 	if (!t && s->tid > 0 && DOMAIN_IS_GUEST(s->domain))
-		t = inventory_provisional(e->inv, s->tid);
+		t = inventory_provisional(e->inv, s->tid, s->pid);
 	return t;
 }
 

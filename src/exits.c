@@ -311,7 +311,7 @@ void exits_samples(struct exits *x, const struct sample *s, size_t n)
 		struct ex_thread *t = x->last[s[i].cpu % EX_CPUS];
 
 		if (!t || t->tid != s[i].tid) {
-			t = exits_thread(x, s[i].tid);
+			t = exits_thread(x, s[i].tid, 0);
 			if (!t)
 				continue;
 			x->last[s[i].cpu % EX_CPUS] = t;
@@ -330,7 +330,7 @@ void exits_code(struct exits *x, const struct sample *s, size_t n)
 {
 	exits_relate(x);
 	for (size_t i = 0; i < n; i++) {
-		struct ex_thread *t = exits_thread(x, s[i].tid);
+		struct ex_thread *t = exits_thread(x, s[i].tid, 0);
 		uint64_t key = s[i].isa == ISA_VMX ? s[i].key & VMX_REASON : s[i].key;
 
 		if (!t || s[i].type != EV_EXIT || !s[i].aux)
@@ -388,9 +388,9 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 		hist_merge(&v->hist, a->hist);
 }
 
-static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t vcpu_id)
+static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t pid, int32_t vcpu_id)
 {
-	struct ex_thread *t = exits_thread(x, tid);
+	struct ex_thread *t = exits_thread(x, tid, pid);
 
 	if (t && vcpu_id != t->kvm_id && vcpu_id >= 0)
 		exits_switch_vcpu(x, t, vcpu_id);
@@ -408,7 +408,7 @@ void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
 
 		/* Before its vCPU is looked for: whether events tell it depends on that. */
 		x->seen |= a[i].kind == KIND_VMEXIT && (a[i].count || a[i].timed);
-		v = vcpu_of(x, a[i].tid, a[i].vcpu_id);
+		v = vcpu_of(x, a[i].tid, a[i].pid, a[i].vcpu_id);
 		if (v && a[i].kind < KIND_NR && (a[i].count || a[i].timed))
 			add_aggregate(x, v, &a[i]);
 	}
@@ -426,7 +426,7 @@ static void set_open(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
 
 void exits_open(struct exits *x, const struct thread_open *o)
 {
-	struct ex_vcpu *v = vcpu_of(x, o->tid, o->vcpu_id);
+	struct ex_vcpu *v = vcpu_of(x, o->tid, 0, o->vcpu_id);
 
 	if (!v)
 		return;
@@ -445,7 +445,7 @@ void exits_slow(struct exits *x, const struct slow_exit *s, size_t n)
 {
 	exits_relate(x);
 	for (size_t i = 0; i < n; i++) {
-		struct ex_vcpu *v = vcpu_of(x, s[i].tid, s[i].vcpu_id);
+		struct ex_vcpu *v = vcpu_of(x, s[i].tid, 0, s[i].vcpu_id);
 
 		/* The programs in the kernel may not know yet what was asked for last. */
 		if (v && x->slow_ns)

@@ -253,7 +253,7 @@ static int relate(struct exits *x, struct ex_thread *t)
 	return 0;
 }
 
-struct ex_thread *exits_thread(struct exits *x, int32_t tid)
+struct ex_thread *exits_thread(struct exits *x, int32_t tid, int32_t pid)
 {
 	size_t i = find_place(x, tid);
 	struct ex_thread *t = x->hash[i];
@@ -267,7 +267,7 @@ struct ex_thread *exits_thread(struct exits *x, int32_t tid)
 	if (!inv)
 		inv = inventory_ended_thread(x->inv, tid);
 	if (!inv)
-		inv = inventory_provisional(x->inv, tid);
+		inv = inventory_provisional(x->inv, tid, pid);
 	if (inv)
 		inventory_ask(x->inv, inv);
 	t = inv ? state_ex_thread(inv) : NULL;

@@ -5,8 +5,11 @@
 
 #include "exits.h"
 
-/* A thread that is not in the inventory becomes a provisional VM. NULL: no memory, or no thread. */
-struct ex_thread *exits_thread(struct exits *x, int32_t tid);
+/*
+ * A thread that is not in the inventory becomes a provisional VM; pid: its process, 0 not known.
+ * NULL: no memory, or no thread.
+ */
+struct ex_thread *exits_thread(struct exits *x, int32_t tid, int32_t pid);
 /* An event says that the thread runs this vCPU now; the inventory is told. */
 void exits_switch_vcpu(struct exits *x, struct ex_thread *t, int kvm_id);
 

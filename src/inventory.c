@@ -171,7 +171,12 @@ struct inv_vm *inventory_add_vm(struct inventory *inv, pid_t pid, uint64_t start
 {
 	struct inv_vm *vm = inventory_find(inv, pid, start, key);
 
-	return vm ? vm : new_vm(inv, pid, start, key, "pid");
+	if (vm)
+		return vm;
+	vm = new_vm(inv, pid, start, key, "pid");
+	if (vm)
+		inventory_adopt(inv, vm);
+	return vm;
 }
 
 /* Where kvm_id stands in vm->vcpu, or would be put in. */
@@ -416,7 +421,7 @@ pid_t inventory_take_unknown(struct inventory *inv)
 	return tid;
 }
 
-struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid)
+struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid, pid_t pid)
 {
 	struct inv_thread *t = inventory_thread(inv, tid);
 	struct inv_vm *vm;
@@ -432,7 +437,7 @@ struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid)
 		inventory_vm_gone(inv, vm);
 		return NULL;
 	}
-	t->pid = tid; /* the process is not known yet */
+	t->pid = pid > 0 ? pid : tid; /* perhaps the process is not known yet */
 	t->role = ROLE_VCPU;
 	t->flags = INV_PROVISIONAL;
 	return t;
@@ -459,6 +464,7 @@ struct inv_vm *inventory_identify(struct inventory *inv, struct inv_vm *vm, pid_
 	snprintf(vm->key, sizeof(vm->key), "%s", key);
 	vm->flags &= (uint8_t)~INV_PROVISIONAL;
 	inv_hash_add(&inv->pids, &node->by_pid, (uint32_t)pid);
+	inventory_adopt(inv, vm);
 	inv->generation++;
 	return vm;
 }

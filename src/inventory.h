@@ -123,9 +123,15 @@ int inventory_set(char **member, const char *text);
 
 /*
  * An event came from a thread that is not known: makes a provisional VM
- * "tid:<tid>" with one thread and puts the tid on the list that `vms` works off.
+ * "tid:<tid>" with one thread and puts the tid on the list that `vms` works off. pid: its
+ * process, 0 where the event does not say it.
  */
-struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid);
+struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid, pid_t pid);
+/*
+ * The provisional VM's thread ended before it was found out what it is: it is gone. Its events are
+ * those of its process's VM, else of one "pid:<pid>" for all such threads of a process.
+ */
+void inventory_provisional_gone(struct inventory *inv, struct inv_vm *vm);
 /*
  * An event came from a known thread that runs no vCPU as far as is known: asks whoever said
  * inventory_on_ask() at once, so that the event finds its vCPU and VM. Nothing is freed in it.

@@ -6,6 +6,7 @@
  * stays in the lists until a sweep, so that its last interval can be shown. Ended threads
  * have a hash of their own: their last events come after their end.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "inventory_priv.h"
@@ -120,6 +121,61 @@ void inventory_vm_gone(struct inventory *inv, struct inv_vm *vm)
 	inv->nvm--;
 	inv->ngone++;
 	inv->generation++;
+}
+
+/* Made of events of the process's threads, which ended before it was looked at. */
+static bool is_of_ended(const struct inv_vm *vm, pid_t pid)
+{
+	return (vm->flags & (INV_PROVISIONAL | INV_GONE | INV_LAST)) ==
+		       (INV_PROVISIONAL | INV_GONE) &&
+	       vm->threads && vm->threads->pid == pid;
+}
+
+/* The process's only VM, else the one that stands for those of its threads that ended; or NULL. */
+static struct inv_vm *fellow(struct inventory *inv, const struct inv_vm *vm, pid_t pid)
+{
+	struct inv_vm *real = NULL, *gone = NULL;
+
+	for (struct inv_vm *f = inv->first; f; f = f->next) {
+		if (f == vm || f->flags & INV_LAST)
+			continue;
+		if (!(f->flags & INV_PROVISIONAL)) {
+			if (f->pid == pid && real)
+				return NULL; /* whose the thread was is not known */
+			real = f->pid == pid ? f : real;
+		} else if (is_of_ended(f, pid)) {
+			gone = f;
+		}
+	}
+	return real ? real : gone;
+}
+
+void inventory_adopt(struct inventory *inv, struct inv_vm *vm)
+{
+	if (!inv->ngone || vm->nth)
+		return;
+	for (struct inv_vm *f = inv->first; f; f = f->next)
+		while (is_of_ended(f, vm->pid))
+			inventory_move_thread(inv, f->threads, vm);
+}
+
+void inventory_provisional_gone(struct inventory *inv, struct inv_vm *vm)
+{
+	struct inv_thread *t = vm->threads;
+	struct inv_vm *to = t ? fellow(inv, vm, t->pid) : NULL;
+	char name[32];
+
+	if (to) {
+		inventory_move_thread(inv, t, to);
+		inventory_thread_gone(inv, t);
+	}
+	inventory_vm_gone(inv, vm);
+	to = to ? to : vm;
+	if (t && to->flags & INV_PROVISIONAL && (to != vm || t->pid != t->tid)) {
+		snprintf(name, sizeof(name), "pid:%d", (int)t->pid);
+		inventory_set(&to->name, name);
+		to->pid = t->pid; /* out of the hash by now */
+	}
 }
 
 /* No vCPU may point to a thread that is about to be freed, whichever VM it is of. */

@@ -44,6 +44,8 @@ static inline struct vm_node *node_of_vm(struct inv_vm *vm)
 struct inv_vm *inventory_next_of_pid(const struct inventory *inv, pid_t pid, struct inv_vm *vm);
 /* Another vCPU of the thread's process that runs on it, NULL none. */
 struct inv_vcpu *inventory_other_vcpu(const struct inventory *inv, const struct inv_thread *t);
+/* A process's VM is found: what its threads did that ended before is its. */
+void inventory_adopt(struct inventory *inv, struct inv_vm *vm);
 /* Frees it and all that hangs on it; it must be out of the list. */
 void inventory_free_vm(struct inventory *inv, struct inv_vm *vm);
 

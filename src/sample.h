@@ -146,7 +146,7 @@ struct symbol_hit {
 
 /* One interval of one (thread, kind, key), from a source that counts in the kernel. */
 struct aggregate {
-	int32_t tid;
+	int32_t tid, pid; /* pid: its process, 0 not known */
 	int32_t vcpu_id; /* -1: by thread */
 	uint8_t kind; /* enum kvm_kind */
 	uint8_t dir;

@@ -120,6 +120,22 @@ def slept(c):
     return {("ioport", "0xf2:POUT"): c["sleep"]} if c["sleep"] else {}
 
 
+def one_row_of_many_threads():
+    """Where it is counted in the kernel each thread's process is known, also of one that ended at once."""
+    top = watch("--events-by", "bpf")
+    guests = [n.Guest("-n", "-c", 6, "-t", "", "out:3") for _ in range(10)]
+    for g in guests:
+        g.wait()
+    r = top.settle().skip(2).end()
+    rows = {g.pid: [[vm for vm in x["vms"] if vm["pid"] in {g.pid, *(v["tid"] for v in g.vcpus)}] for x in r]
+            for g in guests}
+    n.same([[vm["name"] for vm in x] for of in rows.values() for x in of if len(x) > 1], [],
+           "VMs of six threads that live for a moment: one row each")
+    n.same({vm["pid"] for of in rows.values() for x in of for vm in x}, set(rows), "by the number of their process")
+    n.same([sum(n.add_counts(vm["exits"]).get(("ioport", "0x3f8:POUT"), 0) for x in of for vm in x)
+            for of in rows.values()], [18] * len(rows), "with all events of their threads")
+
+
 def ids_with_gaps():
     ids = [0, 2, 9, 11]
     for names, what in (("CPU %d/KVM", "named threads"), ("", "threads without names")):
@@ -191,6 +207,7 @@ def main():
     vcpu_changes_threads()
     a_row_follows_its_thread()
     short_life()
+    one_row_of_many_threads()
     ids_with_gaps()
     one_name_twice()
     in_a_container()

@@ -297,14 +297,14 @@ static void observers_see_all_that_is_freed(void **state)
 static void an_unknown_thread_is_provisional(void **state)
 {
 	struct inventory *inv = *state;
-	struct inv_thread *t = inventory_provisional(inv, 4711), *u;
+	struct inv_thread *t = inventory_provisional(inv, 4711, 0), *u;
 	struct inv_vm *vm = t->vm, *real;
 	int mark;
 
 	assert_string_equal(vm->name, "tid:4711");
 	assert_true(vm->flags & INV_PROVISIONAL);
-	assert_ptr_equal(inventory_provisional(inv, 4711), t); /* listed once */
-	u = inventory_provisional(inv, 4712);
+	assert_ptr_equal(inventory_provisional(inv, 4711, 0), t); /* listed once */
+	u = inventory_provisional(inv, 4712, 0);
 	assert_int_equal(inventory_take_unknown(inv), 4711);
 	assert_int_equal(inventory_take_unknown(inv), 4712);
 	assert_int_equal(inventory_take_unknown(inv), 0);
@@ -336,11 +336,11 @@ static void many_unknown_threads_keep_their_order(void **state)
 	struct inventory *inv = *state;
 
 	for (pid_t tid = 1; tid <= 10; tid++)
-		inventory_provisional(inv, tid);
+		inventory_provisional(inv, tid, 0);
 	for (pid_t tid = 1; tid <= 5; tid++)
 		assert_int_equal(inventory_take_unknown(inv), tid);
 	for (pid_t tid = 11; tid <= 100; tid++)
-		inventory_provisional(inv, tid);
+		inventory_provisional(inv, tid, 0);
 	for (pid_t tid = 6; tid <= 100; tid++)
 		assert_int_equal(inventory_take_unknown(inv), tid);
 }

@@ -431,8 +431,8 @@ static void an_event_of_an_unknown_thread(void **state)
 	start(h, NULL);
 	tick(h);
 	qemu(h, 2000, "quick", 2, true);
-	t = inventory_provisional(h->inv, 2001);
-	u = inventory_provisional(h->inv, 2002);
+	t = inventory_provisional(h->inv, 2001, 0);
+	u = inventory_provisional(h->inv, 2002, 0);
 	id = t->vm->id;
 	/* As the model does where an event names its vCPU. */
 	inventory_set_thread(h->inv, inventory_add_vcpu(h->inv, t->vm, 0), t);
@@ -463,7 +463,7 @@ static void an_event_beside_another_new_vm(void **state)
 	start(h, NULL);
 	qemu(h, 2600, "other", 1, true);
 	qemu(h, 2700, "mine", 1, true);
-	t = inventory_provisional(h->inv, 2701);
+	t = inventory_provisional(h->inv, 2701, 0);
 	vm = t->vm;
 	assert_int_equal(vms_resolve(h->vms, h->now), 0);
 	tick(h);
@@ -491,12 +491,80 @@ static void an_event_of_a_thread_that_is_gone(void **state)
 	struct inv_vm *vm;
 
 	start(h, NULL);
-	vm = inventory_provisional(h->inv, 2222)->vm;
+	vm = inventory_provisional(h->inv, 2222, 0)->vm;
 	assert_int_equal(vms_resolve(h->vms, h->now), 0);
 	assert_true(vm->flags & INV_GONE);
 	assert_string_equal(vm->name, "tid:2222");
 	tick(h);
 	assert_null(inventory_first(h->inv));
+}
+
+/* A process that ended before it was looked at: its threads' events are those of one VM. */
+static void events_of_a_process_that_is_gone(void **state)
+{
+	struct host *h = *state;
+	struct inv_vm *vm[3], *one;
+	struct inv_thread *t[3];
+
+	start(h, NULL);
+	for (int i = 0; i < 3; i++) {
+		t[i] = inventory_provisional(h->inv, 2241 + i, i < 2 ? 2240 : 2250);
+		vm[i] = t[i]->vm;
+	}
+	inventory_set_thread(h->inv, inventory_add_vcpu(h->inv, vm[1], 1), t[1]);
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	one = t[0]->vm;
+	assert_ptr_equal(one, t[1]->vm);
+	assert_ptr_equal(t[2]->vm, vm[2]);
+	assert_string_equal(one->name, "pid:2240");
+	assert_int_equal(one->pid, 2240);
+	assert_string_equal(vm[2]->name, "pid:2250");
+	assert_int_equal(one->nthread, 2);
+	assert_ptr_equal(inventory_ended_thread(h->inv, 2242), t[1]);
+	for (int i = 0; i < 3; i++)
+		assert_true(t[i]->flags & INV_GONE && vm[i]->flags & INV_GONE);
+	tick(h);
+	assert_null(inventory_first(h->inv));
+}
+
+/* One of them was found in time: what the others did is that VM's. */
+static void events_of_a_thread_that_is_gone_of_a_known_vm(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t;
+	struct inv_vm *vm;
+
+	start(h, NULL);
+	qemu(h, 2900, "short", 1, true);
+	tick(h);
+	t = inventory_provisional(h->inv, 2944, 2900);
+	vm = t->vm;
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	assert_ptr_equal(t->vm, only_vm(h));
+	assert_string_equal(t->vm->name, "short");
+	assert_true(t->flags & INV_GONE && vm->flags & INV_GONE);
+	assert_false(t->vm->flags & INV_GONE);
+	tick(h);
+	assert_int_equal(only_vm(h)->pid, 2900);
+}
+
+/* The other way round: the first one ended before, and then its VM was found. */
+static void a_vm_of_which_a_thread_is_gone(void **state)
+{
+	struct host *h = *state;
+	struct inv_thread *t, *u;
+
+	start(h, NULL);
+	tick(h);
+	qemu(h, 2900, "short", 1, true);
+	t = inventory_provisional(h->inv, 2944, 2900);
+	u = inventory_provisional(h->inv, 2901, 2900);
+	assert_int_equal(vms_resolve(h->vms, h->now), 0);
+	assert_string_equal(u->vm->name, "short");
+	assert_ptr_equal(t->vm, u->vm);
+	assert_true(t->flags & INV_GONE);
+	tick(h);
+	assert_ptr_equal(only_vm(h), u->vm);
 }
 
 /* Nothing but the event says that it is a VM. */
@@ -509,7 +577,7 @@ static void an_event_of_a_process_that_shows_nothing(void **state)
 	thread_of(h, 2300, 2301, "worker", 5001, 0);
 	start(h, NULL);
 	assert_int_equal(inventory_nvm(h->inv), 0);
-	t = inventory_provisional(h->inv, 2301);
+	t = inventory_provisional(h->inv, 2301, 0);
 	assert_int_equal(vms_resolve(h->vms, h->now), 0);
 	assert_string_equal(only_vm(h)->name, "strange:2300");
 	assert_true(only_vm(h)->flags & INV_GUESSED);
@@ -593,6 +661,9 @@ int main(void)
 		WITH(an_event_beside_another_new_vm),
 		WITH(a_vm_in_an_old_process),
 		WITH(an_event_of_a_thread_that_is_gone),
+		WITH(events_of_a_process_that_is_gone),
+		WITH(events_of_a_thread_that_is_gone_of_a_known_vm),
+		WITH(a_vm_of_which_a_thread_is_gone),
 		WITH(an_event_of_a_process_that_shows_nothing),
 		WITH(kernel_threads_that_help),
 		WITH(debugfs_comes_later),
