@@ -43,8 +43,8 @@ static void pair_all(struct diff *d, enum diff_by by)
 		if (is_paired(d, 0, a))
 			continue;
 		for (uint32_t b = 0; b < d->side[1].nvm; b++) {
-			if (is_paired(d, 1, b) ||
-			    !alike(d, &d->side[0].vm[a], &d->side[1].vm[b], by))
+			if (!alike(d, &d->side[0].vm[a], &d->side[1].vm[b], by) ||
+			    is_paired(d, 1, b))
 				continue;
 			d->pair[d->npairs++] = (struct diff_pair){a, b, by};
 			break;

@@ -332,9 +332,9 @@ static int parse_sample_with(struct options *o, const char *arg, char *err, size
 		[SAMPLE_AUTO] = "auto", [SAMPLE_HW] = "hw", [SAMPLE_CLOCK] = "clock"};
 	char buf[40];
 
-	for (uint8_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(arg, names[i]) == 0) {
-			o->sample_with = i;
+			o->sample_with = (uint8_t)i;
 			return 0;
 		}
 	}
