@@ -2,6 +2,7 @@
 /* A snapshot as bytes (store_code.h). */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store_code.h"
@@ -12,10 +13,23 @@
 /* Longer texts are cut: command lines have no limit of their own. */
 #define TEXT_MOST 65535
 
+/*
+ * Rows are gone through in blocks, all columns of a block before the next one: a row is larger than
+ * what of it a column takes, and a table larger than the processor's cache.
+ */
+#define BLOCK_BYTES (16 << 10)
+
+struct column {
+	struct store_put
+		head; /* of values and numbers: their forms, which stand before all of them */
+	struct store_put body;
+	uint32_t last; /* of numbers that are kept as differences */
+};
+
 struct encoder {
 	const struct store_texts *texts;
 	struct store_put *out;
-	struct store_put column; /* the one in work */
+	struct column column[STORE_LEAVES];
 };
 
 static uint64_t get_unsigned(const char *at, size_t size)
@@ -54,40 +68,36 @@ static void put_number(struct store_put *p, double v, enum store_form form)
 		store_put_bytes(p, &v, sizeof(v));
 }
 
-/* All heads first: they are mostly the same, and pack well together. */
-static void put_values(struct encoder *e, const struct store_leaf *l, const char *rows, size_t n,
+/* All heads stand first: they are mostly the same, and pack well together. */
+static void put_values(struct column *c, const struct store_leaf *l, const char *rows, size_t n,
 		       size_t row_size)
 {
 	struct value v;
-	uint8_t head;
 
 	for (size_t i = 0; i < n; i++) {
 		for (unsigned k = 0; k < l->f->n; k++) {
+			enum store_form form;
+
 			memcpy(&v, rows + i * row_size + l->at + k * sizeof(v), sizeof(v));
-			store_put_u8(&e->column, store_head(v.state, v.why, store_form_of(v.v)));
-		}
-	}
-	for (size_t i = 0; i < n && !e->column.failed; i++) {
-		for (unsigned k = 0; k < l->f->n; k++) {
-			memcpy(&v, rows + i * row_size + l->at + k * sizeof(v), sizeof(v));
-			head = e->column.data[i * l->f->n + k];
-			put_number(&e->column, v.v, head >> 6);
+			form = store_form_of(v.v);
+			store_put_u8(&c->head, store_head(v.state, v.why, form));
+			put_number(&c->body, v.v, form);
 		}
 	}
 }
 
-static void put_numbers(struct encoder *e, const struct store_leaf *l, const char *rows, size_t n,
+static void put_numbers(struct column *c, const struct store_leaf *l, const char *rows, size_t n,
 			size_t row_size)
 {
 	double v;
 
 	for (size_t i = 0; i < n; i++) {
+		enum store_form form;
+
 		memcpy(&v, rows + i * row_size + l->at, sizeof(v));
-		store_put_u8(&e->column, (uint8_t)store_form_of(v));
-	}
-	for (size_t i = 0; i < n; i++) {
-		memcpy(&v, rows + i * row_size + l->at, sizeof(v));
-		put_number(&e->column, v, store_form_of(v));
+		form = store_form_of(v);
+		store_put_u8(&c->head, (uint8_t)form);
+		put_number(&c->body, v, form);
 	}
 }
 
@@ -122,29 +132,29 @@ static void put_line(struct store_put *p, const char *text)
 }
 
 /* 0 or -ENOMEM. */
-static int put_text(struct encoder *e, const char *text)
+static int put_text(struct encoder *e, struct column *c, const char *text)
 {
 	uint32_t id = *text ? e->texts->id(e->texts->ctx, text) : 0;
 
 	if (*text && !id)
 		return -ENOMEM;
-	store_put_u64(&e->column, id);
+	store_put_u64(&c->body, id);
 	return 0;
 }
 
-static int put_column(struct encoder *e, const struct store_leaf *l, const char *rows, size_t n,
-		      size_t row_size)
+/* A block of rows of one column. */
+static int put_column(struct encoder *e, struct column *c, const struct store_leaf *l,
+		      const char *rows, size_t n, size_t row_size)
 {
-	uint32_t last = 0, now;
+	uint32_t now;
 	int rc = 0;
 
-	e->column.n = 0;
 	if (l->f->type == STORE_VALUE) {
-		put_values(e, l, rows, n, row_size);
+		put_values(c, l, rows, n, row_size);
 		return 0;
 	}
 	if (l->f->type == STORE_NUMBER) {
-		put_numbers(e, l, rows, n, row_size);
+		put_numbers(c, l, rows, n, row_size);
 		return 0;
 	}
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -154,24 +164,24 @@ static int put_column(struct encoder *e, const struct store_leaf *l, const char 
 		case STORE_I32:
 		case STORE_U32:
 			now = (uint32_t)get_unsigned(at, 4);
-			store_put_i64(&e->column, (int32_t)(now - last));
-			last = now;
+			store_put_i64(&c->body, (int32_t)(now - c->last));
+			c->last = now;
 			break;
 		case STORE_U8:
 		case STORE_U64:
-			store_put_u64(&e->column, get_unsigned(at, l->f->size));
+			store_put_u64(&c->body, get_unsigned(at, l->f->size));
 			break;
 		case STORE_I64:
-			store_put_i64(&e->column, (int64_t)get_unsigned(at, 8));
+			store_put_i64(&c->body, (int64_t)get_unsigned(at, 8));
 			break;
 		case STORE_TEXT:
-			rc = put_text(e, get_text(at));
+			rc = put_text(e, c, get_text(at));
 			break;
 		case STORE_LINE:
-			put_line(&e->column, get_text(at));
+			put_line(&c->body, get_text(at));
 			break;
 		case STORE_HEAT:
-			put_heat(&e->column, at);
+			put_heat(&c->body, at);
 			break;
 		}
 	}
@@ -187,6 +197,23 @@ static bool column_empty(const struct store_put *p)
 	return true;
 }
 
+static int put_rows(struct encoder *e, const struct store_leaf *leaf, size_t nleaf,
+		    const char *rows, size_t n, size_t row_size)
+{
+	size_t block = row_size < BLOCK_BYTES ? BLOCK_BYTES / row_size : 1;
+	int rc = 0;
+
+	for (size_t i = 0; i < nleaf; i++) {
+		e->column[i].head.n = e->column[i].body.n = 0;
+		e->column[i].last = 0;
+	}
+	for (size_t at = 0; at < n && !rc; at += block)
+		for (size_t i = 0; i < nleaf && !rc; i++)
+			rc = put_column(e, &e->column[i], &leaf[i], rows + at * row_size,
+					n - at < block ? n - at : block, row_size);
+	return rc;
+}
+
 static int put_table(struct encoder *e, const struct store_table *t, const struct snapshot *s)
 {
 	struct store_leaf leaf[STORE_LEAVES];
@@ -198,32 +225,43 @@ static int put_table(struct encoder *e, const struct store_table *t, const struc
 		return 0;
 	store_put_u64(e->out, t->id);
 	store_put_u64(e->out, n);
-	for (size_t i = 0; i < nleaf; i++) {
-		rc = put_column(e, &leaf[i], rows, n, t->row_size);
-		if (rc)
-			return rc;
-		if (column_empty(&e->column))
+	rc = put_rows(e, leaf, nleaf, rows, n, t->row_size);
+	for (size_t i = 0; i < nleaf && !rc; i++) {
+		const struct column *c = &e->column[i];
+
+		if (c->head.failed || c->body.failed)
+			return -ENOMEM;
+		if (column_empty(&c->head) && column_empty(&c->body))
 			continue;
 		store_put_u64(e->out, leaf[i].id);
-		store_put_u64(e->out, e->column.n);
-		store_put_bytes(e->out, e->column.data, e->column.n);
+		store_put_u64(e->out, c->head.n + c->body.n);
+		store_put_bytes(e->out, c->head.data, c->head.n);
+		store_put_bytes(e->out, c->body.data, c->body.n);
 	}
 	store_put_u64(e->out, 0); /* no column has this number */
-	return 0;
+	return rc;
 }
 
 int store_encode(const struct snapshot *s, const struct store_texts *t, struct store_put *out)
 {
-	struct encoder e = {.texts = t, .out = out};
+	struct encoder *e = calloc(1, sizeof(*e));
 	int rc = 0;
 
+	if (!e)
+		return -ENOMEM;
+	e->texts = t;
+	e->out = out;
 	out->n = 0;
 	store_put_u8(out, FORMAT);
 	for (size_t i = 0; i < store_ntables && !rc; i++)
-		rc = put_table(&e, &store_tables[i], s);
+		rc = put_table(e, &store_tables[i], s);
 	store_put_u64(out, 0);
-	if (out->failed || e.column.failed)
+	if (out->failed)
 		rc = -ENOMEM;
-	store_put_free(&e.column);
+	for (size_t i = 0; i < STORE_LEAVES; i++) {
+		store_put_free(&e->column[i].head);
+		store_put_free(&e->column[i].body);
+	}
+	free(e);
 	return rc;
 }
