@@ -189,6 +189,8 @@ static void open_as_the_epoch_ended(void **state)
 	m->thread[a].pair[KIND_VMEXIT] =
 		(struct kc_pair){.begin = 500, .key = 9, .tag = KC_TAG(KIND_VMEXIT, 0, ISA_VMX)};
 	m->thread[a].unmatched[half] = 2;
+	m->thread[a].slow[half] = 3;
+	m->thread[a].slow[!half] = 9; /* of another epoch */
 	m->thread[b].before.open = KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT);
 	m->thread[b].before.exit.begin = 600;
 	m->thread[b].before.user.key = 2;
@@ -200,6 +202,7 @@ static void open_as_the_epoch_ended(void **state)
 	assert_int_equal(m->open[0].exit.key, 9);
 	assert_int_equal(m->open[0].exit.isa, ISA_VMX);
 	assert_int_equal(m->open[0].unmatched, 2);
+	assert_int_equal(m->open[0].slow, 3);
 	assert_int_equal(m->open[1].open, KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT));
 	assert_int_equal(m->open[1].exit.begin, 600);
 	assert_int_equal(m->open[1].user.key, 2);
