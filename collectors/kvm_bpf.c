@@ -37,7 +37,7 @@ static const char *const program_of[EV_NR] = {
 	[EV_MMIO] = "kvmtop_mmio",	[EV_PIO] = "kvmtop_pio",
 	[EV_MSR] = "kvmtop_msr",	[EV_HYPERCALL] = "kvmtop_hypercall",
 	[EV_USEREXIT] = "kvmtop_user",	[EV_VCPU_WAKEUP] = "kvmtop_wakeup",
-	[EV_HALT_POLL] = "kvmtop_poll",
+	[EV_HALT_POLL] = "kvmtop_poll", [EV_FPU] = "kvmtop_fpu",
 };
 
 #define MAPS 9
@@ -323,6 +323,7 @@ static void hand_over_slow(const struct kvm_bpf *b, const struct kc_slow *s)
 		.isa = s->isa,
 		.tid = (int32_t)s->tid,
 		.vcpu_id = s->vcpu,
+		.kind = (uint8_t)s->kind,
 	};
 
 	if (b->sink && b->sink->slow)

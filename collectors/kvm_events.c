@@ -85,6 +85,8 @@ static enum kvm_kind kind_of(enum ev_type type)
 	case EV_VCPU_WAKEUP:
 	case EV_HALT_POLL:
 		return KIND_HALT;
+	case EV_FPU: /* of none: follow_fpu() opens it */
+		return KIND_NR;
 	default:
 		return KIND_VMEXIT;
 	}
@@ -387,6 +389,26 @@ static void follow_beside(struct kvm_events *st)
 	}
 }
 
+/* ---- without kvm_exit ---- */
+
+/* Only where slow exits are asked for and no exit shows: then what the VMM had of them. */
+static void follow_fpu(struct kvm_events *st)
+{
+	bool want =
+		st->started && st->no_exits && st->slow_ns && st->open & KIND_BIT(KIND_USEREXIT);
+
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		int id = kvm_format_id(st->format, i);
+
+		if (!id || kvm_events[i].type != EV_FPU || is_open(st, i) == want)
+			continue;
+		if (!want)
+			close_event(st, i);
+		else if (!open_event(st, i, (uint64_t)id)) /* else at the next tick */
+			st->since[EV_FPU] = clock_mono_ns();
+	}
+}
+
 /* ---- starting, and trying again ---- */
 
 static void stop_bpf(struct kvm_events *st)
@@ -399,7 +421,8 @@ static void stop_bpf(struct kvm_events *st)
 
 static void stop(struct kvm_events *st)
 {
-	for (int k = 0; k < KIND_NR; k++)
+	/* Its number is that of kvm_fpu's kind, which is none. */
+	for (int k = 0; k <= KIND_NR; k++)
 		close_kind(st, k);
 	if (st->bpf)
 		return stop_bpf(st);
@@ -720,6 +743,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 		(void)follow_cpus(st, now);
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
 	follow_beside(st);
+	follow_fpu(st);
 	st->last_tick = now;
 	return rc;
 }
@@ -737,6 +761,7 @@ static void events_demand(void *state, const struct demand *d)
 	if (st->started)
 		(void)follow_demand(st, clock_mono_ns(), false);
 	follow_beside(st);
+	follow_fpu(st);
 }
 
 const struct collector collector_kvm_events = {

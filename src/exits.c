@@ -238,6 +238,31 @@ static void on_halt(struct exits *x, struct ex_vcpu *v, const struct sample *s, 
 	add_time(v, &o, s->aux);
 }
 
+/* Where no exit shows, how long the VMM had the vCPU still does. A halt is waiting. */
+static void on_fpu(struct exits *x, struct ex_vcpu *v, const struct sample *s, bool late)
+{
+	const struct ex_open *o = &v->pair[KIND_USEREXIT];
+	struct slow_exit e = {
+		.begin = o->begin,
+		.end = s->time,
+		.key = o->key.key,
+		.user_key = o->key.key,
+		.user_begin = o->begin,
+		.tid = s->tid,
+		.kind = KIND_USEREXIT,
+	};
+	uint64_t ns = e.end > e.begin ? (uint64_t)(e.end - e.begin) : 0;
+
+	if (!s->key || !v->in_vmm)
+		return;
+	v->in_vmm = false;
+	if (x->seen || !x->slow_ns || ns <= x->slow_ns || late || o->untimed ||
+	    kvm_names_idle_user(o->key.key) || exits_torn(x, e.begin, e.end))
+		return;
+	ex_slow_count(v->vm, 1);
+	ex_slow_add(v->vm, v->inv, &e);
+}
+
 static void on_access(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
 		      const struct sample *s, bool late)
 {
@@ -290,6 +315,10 @@ static void apply(struct exits *x, struct ex_vcpu *v, const struct sample *s)
 		break;
 	case EV_USEREXIT:
 		on_access(x, v, KIND_USEREXIT, s, late);
+		v->in_vmm = true;
+		break;
+	case EV_FPU:
+		on_fpu(x, v, s, late || behind);
 		break;
 	case EV_VCPU_WAKEUP:
 		on_halt(x, v, s, s->dir & 3);

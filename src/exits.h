@@ -55,6 +55,7 @@ struct ex_vcpu {
 	uint8_t detail; /* enum ex_detail */
 	bool touched; /* had events in this interval */
 	bool torn; /* exit time of this interval is missing for a loss */
+	bool in_vmm; /* a user exit came, and nothing since that says that it is over */
 	bool read_timed; /* this exit's MMIO read has its time */
 	uint64_t rip; /* where the guest was at its last exit, 0 not known */
 	int32_t tid; /* whose exit that was */

@@ -166,8 +166,13 @@ static void take_open(struct ex_vcpu *to, const struct ex_vcpu *from)
 		to->open = 0;
 		to->read_timed = from->read_timed;
 	}
+	if (from->open & KIND_BIT(KIND_VMEXIT)) {
+		to->rip = from->rip;
+		to->tid = from->tid;
+	}
+	to->in_vmm = from->in_vmm;
 	for (unsigned k = 0; k < KIND_HALT; k++) {
-		if (from->open & KIND_BIT(k))
+		if (from->open & KIND_BIT(k) || (k == KIND_USEREXIT && from->in_vmm))
 			to->pair[k] = from->pair[k];
 		to->pair[k].cell = to->pair[k].vm_cell = NULL;
 	}
@@ -190,7 +195,7 @@ static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 	if (from->last > to->last)
 		take_open(to, from);
 	from->exit_ns = from->dropped = 0;
-	from->touched = from->torn = false;
+	from->touched = from->torn = from->in_vmm = false;
 	from->open = 0;
 }
 

@@ -25,6 +25,7 @@ const struct kvm_event_name kvm_events[KVM_EVENTS] = {
 	{"kvm_hv", "kvm_guest_enter", EV_ENTRY},
 	{"kvm_hv", "kvm_guest_exit", EV_EXIT},
 	{"kvm", "kvm_enter", EV_ENTRY}, /* LoongArch */
+	{"kvm", "kvm_fpu", EV_FPU},
 };
 
 struct layout {
@@ -50,6 +51,7 @@ static const struct layout layouts[] = {
 	{EV_HYPERCALL, "nr", NULL, NULL, NULL, DIR_RULE_NONE, KEY_PLAIN, ISA_NONE},
 	{EV_USEREXIT, "reason", "errno", NULL, "errno", DIR_RULE_NONE, KEY_USER, ISA_NONE},
 	{EV_VCPU_WAKEUP, NULL, "ns", "waited", NULL, DIR_RULE_FLAG, KEY_NONE, ISA_NONE},
+	{EV_FPU, "load", NULL, NULL, NULL, DIR_RULE_NONE, KEY_PLAIN, ISA_NONE},
 	{EV_HALT_POLL, NULL, "new", NULL, NULL, DIR_RULE_NONE, KEY_NONE, ISA_NONE},
 };
 

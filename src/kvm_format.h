@@ -20,7 +20,7 @@ struct kvm_event_name {
 	enum ev_type type;
 };
 
-#define KVM_EVENTS 14
+#define KVM_EVENTS 15
 extern const struct kvm_event_name kvm_events[KVM_EVENTS];
 
 struct kvm_format;

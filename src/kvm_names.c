@@ -327,3 +327,8 @@ bool kvm_names_idle(const struct kvm_names *n, uint32_t isa, uint64_t reason)
 		return false;
 	}
 }
+
+bool kvm_names_idle_user(uint64_t reason)
+{
+	return reason == 5; /* KVM_EXIT_HLT */
+}

@@ -101,8 +101,8 @@ static void put_row(struct commit *c, const struct inv_vm *vm, uint32_t at, stru
 	row->tid = x->tid;
 	row->isa = x->isa;
 	row->reason = x->key;
-	row->exit = snapshot_str(c->s, kvm_names_key(c->m->names, KIND_VMEXIT, x->isa, x->key,
-						     DIR_NONE, buf, sizeof(buf)));
+	row->exit = snapshot_str(c->s, kvm_names_key(c->m->names, (enum kvm_kind)x->kind, x->isa,
+						     x->key, DIR_NONE, buf, sizeof(buf)));
 	row->ns = x->end > x->begin ? (uint64_t)(x->end - x->begin) : 0;
 	put_time(c, row, c->s->wall);
 	put_code(c, vm, row, x->rip);

@@ -42,6 +42,7 @@ enum ev_type {
 	EV_USEREXIT,
 	EV_VCPU_WAKEUP,
 	EV_HALT_POLL,
+	EV_FPU, /* key 1: KVM_RUN was called, what the VMM did is done; 0: it ends */
 	EV_NR
 };
 
@@ -189,6 +190,11 @@ struct slow_exit {
 	uint32_t isa;
 	int32_t tid;
 	int32_t vcpu_id; /* -1: by thread */
+	/*
+	 * KIND_VMEXIT; or KIND_USEREXIT where no kvm_exit fires: the VMM's part of an exit alone,
+	 * key and begin are those of user_.
+	 */
+	uint8_t kind;
 };
 
 /* Where the events of exits come from: for the screen, and for what they cost. */

@@ -105,13 +105,13 @@ static bool missing(const struct pane_ctx *c, char *out, size_t size)
 			snprintf(out, size, "%s", value_why_text(WHY_NOT_OPEN));
 		return true;
 	}
-	if (!c->snap->host.entry_exit) {
-		snprintf(out, size, "%s: how long an exit takes cannot be seen",
-			 value_why_text(WHY_NO_ENTRY_EXIT));
-		return true;
-	}
 	fmt_ns(than, sizeof(than), value_known((double)c->snap->slow_ns), 6);
-	snprintf(out, size, "no exit took longer than %s", than);
+	if (c->snap->host.entry_exit)
+		snprintf(out, size, "no exit took longer than %s", than);
+	else
+		snprintf(out, size,
+			 "%s: of an exit only the VMM's part is seen, and none took longer than %s",
+			 value_why_text(WHY_NO_ENTRY_EXIT), than);
 	return true;
 }
 

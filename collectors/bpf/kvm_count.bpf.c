@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
+#define USER_HLT 5 /* KVM_EXIT_HLT: the VMM waits, for its guest does */
 #define BIT(n) (1u << (n))
 /* Of 0 the kernel takes the event away from everybody who listens to the tracepoint through perf.
  */
@@ -410,8 +411,8 @@ static __always_inline bool is_idle(__u32 isa, __u64 key)
 	return false;
 }
 
-/* Seldom: the exit that ends now was a slow one. */
-__noinline int tell_slow(struct event *e)
+/* Seldom: what ends now, an exit or what the VMM had of it, was slow. */
+__noinline int tell_slow(struct event *e, __u32 kind)
 {
 	struct kc_slow s = {};
 	struct kc_pair *p, *user;
@@ -422,16 +423,17 @@ __noinline int tell_slow(struct event *e)
 	t = thread_at(e->index);
 	if (!t)
 		return 0;
-	p = &t->pair[K_EXIT];
 	user = &t->pair[K_USEREXIT];
-	s.isa = (__u32)(p->tag >> 32);
-	if (is_idle(s.isa, p->key))
+	p = kind == K_USEREXIT ? user : &t->pair[K_EXIT];
+	s.kind = kind == K_USEREXIT ? K_USEREXIT : K_EXIT;
+	s.isa = kind == K_USEREXIT ? 0 : (__u32)(p->tag >> 32);
+	if (s.isa ? is_idle(s.isa, p->key) : kind == K_USEREXIT && p->key == USER_HLT)
 		return 0;
 	t->slow[e->half & 1]++;
 	s.begin = p->begin;
 	s.end = e->now;
 	s.key = p->key;
-	s.rip = p->rip;
+	s.rip = kind == K_USEREXIT ? 0 : p->rip;
 	if (user->begin >= p->begin) {
 		s.user_begin = user->begin;
 		s.user_key = user->key;
@@ -450,7 +452,7 @@ static __always_inline void end_pair(struct event *e, struct kc_thread *t, __u32
 
 	add_time(e, slot_of(e, p, kind), kind, ns, within(e, p->begin));
 	if (kind == K_EXIT && control.slow_ns && ns > control.slow_ns)
-		tell_slow(e);
+		tell_slow(e, K_EXIT);
 }
 
 /* ---- threads ---- */
@@ -615,6 +617,18 @@ static __always_inline void on_halt(struct event *e, struct kc_thread *t, __u32 
 	add_time(e, add_count(e, t, K_HALT, 0, KC_TAG(K_HALT, dir, 0)), K_HALT, e->aux, e->aux);
 }
 
+/* Where no exit shows, how long the VMM had the vCPU still does. */
+static __always_inline void on_fpu(struct event *e, struct kc_thread *t)
+{
+	__u64 begin = t->pair[K_USEREXIT].begin;
+
+	if (!e->key || !t->in_vmm)
+		return;
+	t->in_vmm = 0;
+	if (!control.seen && control.slow_ns && e->now > begin && e->now - begin > control.slow_ns)
+		tell_slow(e, K_USEREXIT);
+}
+
 static __always_inline void apply(struct event *e, struct kc_thread *t, __u32 type)
 {
 	switch (type) {
@@ -641,6 +655,10 @@ static __always_inline void apply(struct event *e, struct kc_thread *t, __u32 ty
 		break;
 	case USEREXIT:
 		begin_pair(e, t, K_USEREXIT, 0);
+		t->in_vmm = 1;
+		break;
+	case FPU:
+		on_fpu(e, t);
 		break;
 	default:
 		on_halt(e, t, type);
@@ -692,6 +710,7 @@ PROGRAM(kvmtop_hypercall, HYPERCALL)
 PROGRAM(kvmtop_user, USEREXIT)
 PROGRAM(kvmtop_wakeup, WAKEUP)
 PROGRAM(kvmtop_poll, POLL)
+PROGRAM(kvmtop_fpu, FPU)
 
 /* A thread ends: its number may be another's at once. */
 SEC("tp")

@@ -15,7 +15,7 @@
 #include <linux/types.h>
 
 #define KC_RECORD 96 /* bytes of an event's record that are looked at */
-#define KC_TYPES 9 /* enum ev_type */
+#define KC_TYPES 10 /* enum ev_type */
 #define KC_KINDS 7 /* enum kvm_kind */
 #define KC_KINDS_ROOM 8
 #define KC_PAIRS 6 /* kinds that begin and end: all but halt */
@@ -122,6 +122,7 @@ struct kc_slow {
 	__u32 isa, tid;
 	__s32 vcpu;
 	__u32 epoch;
+	__u32 kind, unused; /* an exit, or what the VMM had of it (a user exit) */
 };
 
 /* What was open when an epoch ended. */
@@ -142,6 +143,7 @@ struct kc_thread {
 	__u32 open; /* KIND_BIT */
 	__u8 read_timed, dead;
 	__u8 several; /* kvmtop says: its process has several VMs, and vCPUs of one number */
+	__u8 in_vmm; /* a user exit came, and nothing since that says that it is over */
 	__u8 lent; /* another thread runs its vCPU now */
 	__u32 bucket[KC_BUCKETS];
 	struct kc_pair pair[KC_PAIRS];

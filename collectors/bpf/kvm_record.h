@@ -7,7 +7,7 @@
 #define KVMTOP_BPF_KVM_RECORD_H
 
 /* enum ev_type, kvm_kind, ev_dir of sample.h; key and dir rules of kvm_format.h */
-enum { ENTRY, EXIT, MMIO, PIO, MSR, HYPERCALL, USEREXIT, WAKEUP, POLL };
+enum { ENTRY, EXIT, MMIO, PIO, MSR, HYPERCALL, USEREXIT, WAKEUP, POLL, FPU };
 enum { K_EXIT, K_MMIO, K_IOPORT, K_MSR, K_HYPERCALL, K_USEREXIT, K_HALT };
 enum { D_NONE, D_READ, D_WRITE, D_UNSATISFIED };
 enum { DIR_RULE_NONE, DIR_RULE_FLAG, DIR_RULE_MMIO };

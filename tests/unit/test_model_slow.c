@@ -260,6 +260,60 @@ static void lines_go_to_the_vm_that_it_was(void **state)
 	fixture_free(&f);
 }
 
+/* Where no kvm_exit fires: from the user exit to the moment when the VMM is done with it. */
+static void without_exits_the_vmms_part(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	demand_slow(&f, 500 * US, false, 0);
+	commit_drop(&f, SEC);
+	ev(&f, SEC + MS, 101, EV_USEREXIT, USER_IO, DIR_NONE);
+	ev(&f, SEC + 3 * MS, 101, EV_FPU, 1, DIR_NONE);
+	ev(&f, SEC + 3 * MS + 1, 101, EV_PIO, 0x3f8, DIR_READ);
+	ev(&f, SEC + 9 * MS, 101, EV_FPU, 0, DIR_NONE); /* the guest's own time is none of it */
+	ev(&f, SEC + 9 * MS + 1, 101, EV_USEREXIT, USER_IO, DIR_NONE);
+	ev(&f, SEC + 9 * MS + 500 * US + 1, 101, EV_FPU, 1, DIR_NONE); /* not longer */
+	ev(&f, SEC + 10 * MS, 101, EV_USEREXIT, 5 /* HLT */, DIR_NONE);
+	ev(&f, SEC + 90 * MS, 101, EV_FPU, 1, DIR_NONE);
+	ev(&f, SEC + 99 * MS, 101, EV_FPU, 1, DIR_NONE); /* nothing began it */
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(s->nslow, 1);
+	assert_int_equal(find_vm(s, "web01")->slow.count, 1);
+	assert_int_equal(s->slow[0].ns, 2 * MS);
+	assert_string_equal(s->slow[0].exit, "KVM_EXIT_IO");
+	assert_string_equal(s->slow[0].user, "KVM_EXIT_IO");
+	assert_int_equal((int64_t)s->slow[0].user_ns.v, 2 * MS);
+	assert_string_equal(s->slow[0].rip, "");
+	assert_int_equal(s->slow[0].tid, 101);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+/* The thread's vCPU becomes known in the middle of what is slow. */
+static void what_is_open_goes_to_the_vcpu(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = inventory_add_vm(f.inv, 100, 1, "k");
+	struct inv_thread *t = inventory_add_thread(f.inv, vm, 100, 101, 1, ROLE_VMM);
+	struct snapshot *s;
+
+	(void)state;
+	demand_slow(&f, 500 * US, false, 0);
+	commit_drop(&f, SEC);
+	ev(&f, SEC + MS, 101, EV_USEREXIT, USER_IO, DIR_NONE);
+	inventory_set_thread(f.inv, inventory_add_vcpu(f.inv, vm, 0), t);
+	ev(&f, SEC + 3 * MS, 101, EV_FPU, 1, DIR_NONE);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(s->nslow, 1);
+	assert_int_equal(s->slow[0].vcpu, 0);
+	assert_int_equal(s->slow[0].ns, 2 * MS);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +325,8 @@ int main(void)
 		cmocka_unit_test(a_loss_makes_none),
 		cmocka_unit_test(counts_and_lines_of_the_kernel),
 		cmocka_unit_test(lines_go_to_the_vm_that_it_was),
+		cmocka_unit_test(without_exits_the_vmms_part),
+		cmocka_unit_test(what_is_open_goes_to_the_vcpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
