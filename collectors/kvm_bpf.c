@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "kvm_names.h"
 #include "sysroot.h"
 
@@ -260,8 +261,14 @@ static int attach(struct kvm_bpf *b, const char *name, uint64_t id, struct bpf_l
 
 int kvm_bpf_attach(struct kvm_bpf *b, unsigned event, uint64_t id)
 {
-	return b->link[event] ? 0
-			      : attach(b, program_of[kvm_events[event].type], id, &b->link[event]);
+	int rc = b->link[event]
+			 ? 0
+			 : attach(b, program_of[kvm_events[event].type], id, &b->link[event]);
+
+	if (!rc && kvm_events[event].type == EV_FPU)
+		__atomic_store_n(&b->counts.control->fpu_since, (uint64_t)clock_mono_ns(),
+				 __ATOMIC_RELEASE);
+	return rc;
 }
 
 bool kvm_bpf_is_attached(const struct kvm_bpf *b, unsigned event)

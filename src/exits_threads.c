@@ -333,8 +333,11 @@ void exits_kinds(struct exits *x, unsigned kinds, bool entry_exit)
 	for (size_t i = 0; i < x->nhash; i++) {
 		struct ex_vcpu *v = x->hash[i] ? x->hash[i]->v : NULL;
 
-		if (v)
-			v->open &= (uint8_t)(entry_exit ? kinds | KIND_BIT(KIND_VMEXIT) : 0);
+		if (!v)
+			continue;
+		v->open &= (uint8_t)(entry_exit ? kinds | KIND_BIT(KIND_VMEXIT) : 0);
+		if (!(kinds & KIND_BIT(KIND_USEREXIT)))
+			v->in_vmm = false;
 	}
 	x->kinds = kinds;
 	x->kinds_all &= kinds;

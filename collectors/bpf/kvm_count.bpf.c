@@ -625,7 +625,8 @@ static __always_inline void on_fpu(struct event *e, struct kc_thread *t)
 	if (!e->key || !t->in_vmm)
 		return;
 	t->in_vmm = 0;
-	if (!control.seen && control.slow_ns && e->now > begin && e->now - begin > control.slow_ns)
+	if (!control.seen && control.slow_ns && begin > control.fpu_since && e->now > begin &&
+	    e->now - begin > control.slow_ns)
 		tell_slow(e, K_USEREXIT);
 }
 

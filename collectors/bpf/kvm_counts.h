@@ -70,6 +70,7 @@ struct kc_control {
 	__u32 tail[KC_POOLS]; /* … of so many that were put into it */
 	__u32 unused;
 	__u64 slow_ns; /* exits that take longer are told one by one; 0: none */
+	__u64 fpu_since; /* ns: kvm_fpu is attached from here on; what began before may be over */
 	__u64 lost[KC_TYPES]; /* events for which there was no memory at all */
 	__u64 other; /* events counted without their key */
 	__u64 no_octave; /* times that are in no histogram */
