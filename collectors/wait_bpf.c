@@ -324,9 +324,9 @@ void wait_bpf_unwatch(struct wait_bpf *b, pid_t tid)
 	take_out(b->watched, tid);
 }
 
-int wait_bpf_member(struct wait_bpf *b, pid_t tid)
+int wait_bpf_member(struct wait_bpf *b, pid_t tid, uint32_t vm)
 {
-	return put(b->members, tid, 1);
+	return put(b->members, tid, vm);
 }
 
 void wait_bpf_no_member(struct wait_bpf *b, pid_t tid)
@@ -371,10 +371,11 @@ void wait_bpf_unwatch(struct wait_bpf *b, pid_t tid)
 	(void)tid;
 }
 
-int wait_bpf_member(struct wait_bpf *b, pid_t tid)
+int wait_bpf_member(struct wait_bpf *b, pid_t tid, uint32_t vm)
 {
 	(void)b;
 	(void)tid;
+	(void)vm;
 	return -ENOTSUP;
 }
 

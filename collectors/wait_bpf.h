@@ -29,8 +29,8 @@ struct wait_memory *wait_bpf_memory(struct wait_bpf *b);
 /* The programs look after this thread, whose place is memory->thread[index]. 0 or -errno. */
 int wait_bpf_watch(struct wait_bpf *b, pid_t tid, uint32_t index);
 void wait_bpf_unwatch(struct wait_bpf *b, pid_t tid);
-/* It is a thread of a VM: who ran is told by its tid. 0 or -errno. */
-int wait_bpf_member(struct wait_bpf *b, pid_t tid);
+/* It is a thread of this VM, whose number (not 0) tells who ran. 0 or -errno. */
+int wait_bpf_member(struct wait_bpf *b, pid_t tid, uint32_t vm);
 void wait_bpf_no_member(struct wait_bpf *b, pid_t tid);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define STILL 60 /* readings without a change: the place is given to another */
+#define STILL 10 /* readings without a change: the place is given to another */
 
 static uint64_t load64(const __u64 *p)
 {
@@ -80,7 +80,7 @@ static void add_part(struct wait_buffer *b, uint64_t id, const __u64 *comm, uint
 	b->comm[i][SW_COMM] = '\0';
 	b->id[i] = id;
 	b->part[i] = (struct wait_part){
-		.tid = id & SW_TASK ? 0 : (int32_t)id,
+		.vm = id & SW_TASK ? 0 : (uint32_t)id,
 		.idle = id == SW_IDLE,
 		.comm = id == SW_IDLE ? "" : b->comm[i],
 		.ns = ns,
@@ -127,7 +127,7 @@ static void read_in_progress(struct wait_memory *m, uint32_t index, int64_t now,
 	__u64 comm[SW_COMM / 8];
 	const struct sw_cpu *c;
 	uint64_t id;
-	uint32_t tid;
+	uint32_t tid, vm;
 
 	if (cpu < 0 || (uint32_t)cpu >= m->cpus || t->slot >= SW_SLOTS)
 		return;
@@ -136,7 +136,8 @@ static void read_in_progress(struct wait_memory *m, uint32_t index, int64_t now,
 	memcpy(comm, c->comm, sizeof(comm));
 	if (!c->seen || tid == t->tid || (int64_t)((uint64_t)now - since) <= 0)
 		return;
-	id = !tid ? SW_IDLE : m->member(m->ctx, (int32_t)tid) ? tid : sw_task_id(comm[0], comm[1]);
+	vm = tid ? m->vm_of(m->ctx, (int32_t)tid) : 0;
+	id = !tid ? SW_IDLE : vm ? vm : sw_task_id(comm[0], comm[1]);
 	from = since;
 	if (__atomic_compare_exchange_n(&t->since, &from, (uint64_t)now, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_RELAXED))

@@ -20,7 +20,7 @@ struct wait_memory {
 	struct sw_set *set; /* SW_SETS a thread */
 	struct sw_wake *wake;
 	struct sw_cpu *cpu;
-	bool (*member)(void *ctx, int32_t tid); /* a thread of a VM */
+	uint32_t (*vm_of)(void *ctx, int32_t tid); /* the VM that a thread is of, 0: none */
 	void *ctx;
 };
 

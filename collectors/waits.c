@@ -25,7 +25,7 @@
 
 /* A thread's cookie. */
 struct wait_task {
-	bool member; /* the programs know it as a thread of a VM */
+	uint32_t vm; /* of which the programs know it to be a thread, 0: none */
 	uint32_t index; /* its place, 0: it is not watched */
 	int schedstat; /* held while it is watched, else -1 */
 	int64_t time; /* of the last reading */
@@ -66,7 +66,7 @@ static void drop(struct waits *w, struct inv_thread *t)
 	if (!k)
 		return;
 	unwatch(w, t, k);
-	if (k->member)
+	if (k->vm)
 		wait_bpf_no_member(w->bpf, t->tid);
 	free(k);
 	t->cookie[INV_COOKIE_WAITS] = NULL;
@@ -81,14 +81,15 @@ static struct wait_task *task_of(struct waits *w, struct inv_thread *t)
 {
 	struct wait_task *k = t->cookie[INV_COOKIE_WAITS];
 
-	if (k)
-		return k;
-	k = calloc(1, sizeof(*k));
-	if (!k)
-		return NULL;
-	k->schedstat = -1;
-	k->member = wait_bpf_member(w->bpf, t->tid) == 0;
-	t->cookie[INV_COOKIE_WAITS] = k;
+	if (!k) {
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			return NULL;
+		k->schedstat = -1;
+		t->cookie[INV_COOKIE_WAITS] = k;
+	}
+	if (k->vm != t->vm->id && wait_bpf_member(w->bpf, t->tid, t->vm->id) == 0)
+		k->vm = t->vm->id;
 	return k;
 }
 
@@ -154,9 +155,10 @@ static bool wanted(const struct waits *w, const struct inv_thread *t)
 	return t->role == ROLE_VCPU && !(t->flags & INV_GONE) && (w->all || t->vm->id == w->vm);
 }
 
-/* Places of the interval before are free now. */
+/* Places of the interval before are free now: for those who found none, too. */
 static void free_places(struct waits *w)
 {
+	w->changed |= w->nended && w->left_out;
 	while (w->nended) {
 		uint32_t index = w->ended[--w->nended];
 
@@ -179,9 +181,9 @@ static void leave_unwanted(struct waits *w, struct inv_thread *t)
 	if (k && k->index && !wanted(w, t))
 		unwatch(w, t, k);
 	/* Its number may be another thread's by now, which comes after it. */
-	if (k && k->member && t->flags & INV_GONE) {
+	if (k && k->vm && t->flags & INV_GONE) {
 		wait_bpf_no_member(w->bpf, t->tid);
-		k->member = false;
+		k->vm = 0;
 	}
 }
 
@@ -223,9 +225,11 @@ static void look_who_is_there(struct waits *w)
 
 /* ---- loading ---- */
 
-static bool is_member(void *ctx, int32_t tid)
+static uint32_t vm_of(void *ctx, int32_t tid)
 {
-	return inventory_thread(((struct waits *)ctx)->env->inv, tid) != NULL;
+	const struct inv_thread *t = inventory_thread(((struct waits *)ctx)->env->inv, tid);
+
+	return t ? t->vm->id : 0;
 }
 
 /* Why it cannot be had, after -errno. */
@@ -271,7 +275,7 @@ static void load(struct waits *w)
 		return;
 	}
 	m = wait_bpf_memory(w->bpf);
-	m->member = is_member;
+	m->vm_of = vm_of;
 	m->ctx = w;
 	w->nended = w->nfree = 0;
 	for (uint32_t i = PLACES; i-- > 1;)

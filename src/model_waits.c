@@ -14,16 +14,14 @@
 
 static void add_part(struct model *m, struct waited *w, const struct wait_part *p)
 {
-	const struct inv_thread *t = p->tid ? inventory_thread(m->inv, p->tid) : NULL;
+	const struct inv_vm *vm = p->vm ? inventory_vm(m->inv, p->vm) : NULL;
 
-	if (p->tid && !t)
-		t = inventory_ended_thread(m->inv, p->tid);
 	if (p->other)
 		waited_add(w, WAITED_OTHER, 0, "", p->ns);
 	else if (p->idle)
 		waited_add(w, WAITED_IDLE, 0, "", p->ns);
-	else if (t && t->vm)
-		waited_add(w, WAITED_VM, t->vm->id, t->vm->name, p->ns);
+	else if (vm)
+		waited_add(w, WAITED_VM, vm->id, vm->name, p->ns);
 	else
 		waited_add(w, WAITED_TASK, 0, p->comm, p->ns);
 }

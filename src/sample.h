@@ -285,7 +285,7 @@ struct tsc_reading {
 
 /* Who had the CPU while a thread could have run on it. */
 struct wait_part {
-	int32_t tid; /* a thread of a VM; 0: of none, told by its name */
+	uint32_t vm; /* inv_vm.id of the VM whose thread it was; 0: of none, told by its name */
 	bool idle; /* nobody had it: its own quota, or the CPU's way out of idling */
 	bool other; /* of many, who found no place of their own */
 	const char *comm;

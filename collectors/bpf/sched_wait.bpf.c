@@ -44,7 +44,7 @@ struct {
 	__type(value, __u32);
 } watched SEC(".maps");
 
-/* Threads of VMs, which are told apart by tid; all others by their name. */
+/* tid of a thread of a VM: the VM's number. All others are told apart by their name. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -59,7 +59,8 @@ const volatile struct sw_config config SEC(".rodata.config");
 struct who {
 	__u64 now, id;
 	__u64 comm[SW_COMM / 8];
-	__u32 tid, unused;
+	__u32 tid;
+	__u32 left; /* watched threads that are still to be found in the slots */
 };
 
 /* ---- the record ---- */
@@ -91,13 +92,15 @@ static __always_inline __u32 index_of(__u32 tid)
 
 static __always_inline void set_who(struct who *w, __u32 tid, __u64 comm0, __u64 comm1)
 {
+	__u32 *vm = tid ? bpf_map_lookup_elem(&members, &tid) : NULL;
+
 	w->tid = tid;
 	w->comm[0] = comm0;
 	w->comm[1] = comm1;
 	if (!tid)
 		w->id = SW_IDLE;
-	else if (bpf_map_lookup_elem(&members, &tid))
-		w->id = tid;
+	else if (vm)
+		w->id = *vm;
 	else
 		w->id = sw_task_id(comm0, comm1);
 }
@@ -132,7 +135,10 @@ __noinline int account(struct who *w, __u32 index)
 	struct sw_thread *t = thread_at(index);
 	__u64 from;
 
-	if (!w || !t || t->tid == w->tid)
+	if (!w)
+		return 0;
+	w->left--;
+	if (!t || t->tid == w->tid)
 		return 0;
 	from = *(volatile __u64 *)&t->since;
 	if ((__s64)(w->now - from) <= 0)
@@ -144,7 +150,9 @@ __noinline int account(struct who *w, __u32 index)
 
 static __always_inline void account_all(struct sw_cpu *c, struct who *w)
 {
-	for (int i = 0; i < SW_SLOTS; i++) {
+	w->left = c->used;
+	/* The lowest free slot is taken, so that those in use stand close together. */
+	for (int i = 0; i < SW_SLOTS && w->left; i++) {
 		__u32 index = *(volatile __u32 *)&c->slot[i];
 
 		if (index)

@@ -14,13 +14,13 @@
 
 #define SW_RECORD 128 /* bytes of an event's record that are looked at */
 #define SW_COMM 16
-#define SW_SLOTS 32 /* watched threads that can wait for one CPU at once */
+#define SW_SLOTS 64 /* watched threads that can wait for one CPU at once */
 #define SW_SETS 8 /* a thread's table of who ran: sets of … */
 #define SW_WAYS 8 /* … so many places */
 #define SW_CELLS (SW_SETS * SW_WAYS)
 #define SW_OCTAVES 34 /* as hist.h places them; above: the last step */
 #define SW_STEPS 32
-#define SW_TASK (1ull << 63) /* in an id: made of a name, and not a thread of a VM */
+#define SW_TASK (1ull << 63) /* in an id: made of a name, and no VM's number */
 #define SW_IDLE SW_TASK /* the idle task, whatever the CPU */
 
 static inline __u64 sw_mix(__u64 v)
@@ -60,7 +60,7 @@ struct sw_thread {
 
 /* Who ran while it waited. */
 struct sw_cell {
-	__u64 id; /* the tid of a thread of a VM, or SW_TASK | hash of the name; 0: free */
+	__u64 id; /* the number of a VM, or SW_TASK | hash of the name; 0: free */
 	__u64 ns;
 	__u64 comm[SW_COMM / 8];
 };

@@ -299,7 +299,9 @@ static void make_waited(struct maker *k, struct snap_vm *vm, struct snap_vcpu *v
 			.vcpu = i < n ? -1 : (int32_t)vm->vcpu_n - 1,
 			.kind = rows[i % n].kind,
 			.by_vm = rows[i % n].vm,
-			.name = rows[i % n].name,
+			.name = k->m->names && rows[i % n].kind == WAITED_TASK
+					? "a\033[31mb\n\u202egnp"
+					: rows[i % n].name,
 			.ns = (uint64_t)(rows[i % n].share * (i < n ? 12.4e6 : 6.02e6)),
 			.share = figure(k, rows[i % n].share),
 			.pct = figure(k, rows[i % n].share * 0.3),

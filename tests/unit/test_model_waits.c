@@ -58,10 +58,12 @@ static void named_and_summed(void **state)
 {
 	struct fixture f = two_vms();
 	/* A vCPU of the other VM, a thread of its VMM, a sibling, a task, nobody, and the rest. */
+	const uint32_t web01 = inventory_thread(f.inv, 100)->vm->id,
+		       db01 = inventory_thread(f.inv, 200)->vm->id;
 	const struct wait_part of_first[] = {
-		{.tid = 201, .comm = "CPU 0/KVM", .ns = 100 * MS},
-		{.tid = 200, .comm = "qemu", .ns = 50 * MS},
-		{.tid = 102, .comm = "CPU 1/KVM", .ns = 80 * MS},
+		{.vm = db01, .comm = "CPU 0/KVM", .ns = 100 * MS},
+		{.vm = db01, .comm = "qemu", .ns = 50 * MS},
+		{.vm = web01, .comm = "CPU 1/KVM", .ns = 80 * MS},
 		{.comm = "ceph-osd", .ns = 120 * MS},
 		{.comm = "", .idle = true, .ns = 30 * MS},
 		{.comm = "", .other = true, .ns = 10 * MS},
@@ -199,11 +201,12 @@ static void from_wake_up_to_running(void **state)
 static void ended(void **state)
 {
 	struct fixture f = two_vms();
-	const struct wait_part p = {.tid = 201, .comm = "CPU 0/KVM", .ns = MS};
+	const struct wait_part p = {
+		.vm = inventory_thread(f.inv, 201)->vm->id, .comm = "CPU 0/KVM", .ns = MS};
 	struct snapshot *s;
 
 	(void)state;
-	inventory_vm_gone(f.inv, inventory_thread(f.inv, 201)->vm);
+	inventory_vm_gone(f.inv, inventory_vm(f.inv, p.vm));
 	waits(&f, 101, &p, 1, 0);
 	s = commit(&f, 2 * SEC);
 	assert_non_null(row(s, &find_vm(s, "web01")->waits, "db01"));

@@ -79,6 +79,7 @@ static const struct screen screens[] = {
 	{"steal-vm-other-80x24", 24, 80, "j5", {.nvms = 4}, 9, false, false},
 	{"steal-off-80x24", 24, 80, "5", {.nvms = 4, .no_waits = true}, 9, false, false},
 	{"steal-off-100x30", 30, 100, "5", {.nvms = 4, .no_waits = true}, 9, false, false},
+	{"steal-names-80x24", 24, 80, "5", {.nvms = 4, .names = true}, 9, false, false},
 	{"steal-40x10", 10, 40, "5", {.nvms = 4}, 9, false, false},
 	{"cpus-132x43", 43, 132, "6\t", {.nvms = 4}, 9, false, false},
 	{"tsc-80x24", 24, 80, "7", {.nvms = 4}, 9, false, false},

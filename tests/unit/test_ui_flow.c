@@ -440,6 +440,14 @@ static void demand_follows_what_is_visible(void **state)
 	ui_demand(f->ui, &d);
 	assert_true(d.threads);
 	assert_false(d.kinds & KIND_BIT(KIND_IOPORT));
+	assert_false(d.waits); /* every change of tasks on the host pays for it */
+	type(f, "5");
+	ui_demand(f->ui, &d);
+	assert_true(d.waits);
+	assert_false(d.waits_all);
+	type(f, "9");
+	ui_demand(f->ui, &d);
+	assert_false(d.waits);
 	press(f, UK_ESC);
 	ui_demand(f->ui, &d);
 	assert_false(d.threads);

@@ -26,11 +26,11 @@ struct fixture {
 	struct wait_reading r;
 };
 
-/* Threads 100 to 199 are of VMs. */
-static bool member(void *ctx, int32_t tid)
+/* Threads 100 to 199 are of VMs, ten each. */
+static uint32_t vm_of(void *ctx, int32_t tid)
 {
 	(void)ctx;
-	return tid >= 100 && tid < 200;
+	return tid >= 100 && tid < 200 ? (uint32_t)tid / 10 : 0;
 }
 
 static int setup(void **state)
@@ -45,7 +45,7 @@ static int setup(void **state)
 		.set = calloc((size_t)THREADS * SW_SETS, sizeof(struct sw_set)),
 		.wake = calloc(THREADS, sizeof(struct sw_wake)),
 		.cpu = aligned_alloc(64, CPUS * sizeof(struct sw_cpu)),
-		.member = member,
+		.vm_of = vm_of,
 	};
 	memset(f->m.cpu, 0, CPUS * sizeof(struct sw_cpu));
 	wait_place_init(&f->m, ME, 101);
@@ -89,10 +89,10 @@ static void add(struct fixture *f, unsigned cell, uint64_t id, const char *name,
 	c->ns += ns;
 }
 
-static const struct wait_part *part(const struct fixture *f, int32_t tid, const char *comm)
+static const struct wait_part *part(const struct fixture *f, uint32_t vm, const char *comm)
 {
 	for (size_t i = 0; i < f->r.n; i++)
-		if (f->r.part[i].tid == tid && !strcmp(f->r.part[i].comm, comm))
+		if (f->r.part[i].vm == vm && !strcmp(f->r.part[i].comm, comm))
 			return &f->r.part[i];
 	return NULL;
 }
@@ -102,12 +102,12 @@ static void differences_only(void **state)
 	struct fixture *f = *state;
 	uint64_t cc1 = SW_TASK | 5;
 
-	add(f, 3, 150, "CPU 0/KVM", 7);
+	add(f, 3, 15, "CPU 0/KVM", 7);
 	add(f, 60, cc1, "cc1", 11);
 	add(f, 9, SW_IDLE, "swapper/1", 13);
 	read_at(f, 1 * MS, NULL);
 	assert_int_equal(f->r.n, 3);
-	assert_int_equal(part(f, 150, "CPU 0/KVM")->ns, 7);
+	assert_int_equal(part(f, 15, "CPU 0/KVM")->ns, 7);
 	assert_int_equal(part(f, 0, "cc1")->ns, 11);
 	assert_int_equal(part(f, 0, "")->ns, 13);
 	assert_true(part(f, 0, "")->idle);
@@ -154,7 +154,7 @@ static void what_is_in_progress_is_taken_once(void **state)
 	put_comm(f->m.cpu[1].comm, "CPU 0/KVM");
 	read_at(f, 18 * MS, NULL);
 	assert_int_equal(f->r.n, 1);
-	assert_int_equal(part(f, 150, "CPU 0/KVM")->ns, 3 * MS);
+	assert_int_equal(part(f, 15, "CPU 0/KVM")->ns, 3 * MS);
 	f->m.cpu[1].tid = 0;
 	read_at(f, 19 * MS, NULL);
 	assert_true(f->r.part[0].idle);
