@@ -17,6 +17,8 @@
 #include "perfdata.h"
 #include "report.h"
 #include "report_out.h"
+#include "report_samples.h"
+#include "sysroot.h"
 #include "text.h"
 
 struct job {
@@ -25,6 +27,8 @@ struct job {
 	int *pids, *vcpus;
 	struct perfdata *p;
 	struct report r;
+	bool samples; /* a recording of addresses, not of KVM's events */
+	struct report_samples s;
 	char shown[256]; /* the file's name, safe for a terminal */
 };
 
@@ -99,6 +103,24 @@ static int open_tracing(void)
 			      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* What perf kvm record wrote: where CPUs were. */
+static int read_samples(struct job *j)
+{
+	struct sysroot *root = NULL;
+	int rc;
+
+	j->samples = true;
+	rc = report_samples_read(&j->s, &j->q, j->p);
+	if (!rc)
+		rc = sysroot_open(NULL, &root);
+	if (!rc)
+		rc = report_samples_name(&j->s, root, &j->o->guest_files);
+	sysroot_close(root);
+	if (rc)
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
+	return rc;
+}
+
 /* 0, or -errno with what was wrong said. */
 static int read_file(struct job *j)
 {
@@ -112,6 +134,8 @@ static int read_file(struct job *j)
 	rc = report_prepare(&j->r, &j->q, j->p, fd);
 	if (fd >= 0)
 		close(fd);
+	if (!rc && !j->r.nevents && !j->o->perf_compat && report_samples_in(j->p))
+		return read_samples(j);
 	if (!rc && !j->r.nevents) {
 		fprintf(stderr,
 			"kvmtop: %s: no events of KVM in it, or no formats of them%s: record with "
@@ -165,6 +189,17 @@ static void say_what_is_missing(const struct job *j)
 			j->shown);
 }
 
+static int put_samples(const struct job *j, struct out *o)
+{
+	if (j->o->format == FORMAT_CSV)
+		report_samples_put_csv(&j->s, o);
+	else if (j->o->format == FORMAT_JSON)
+		report_samples_put_json(&j->s, j->o->input, o);
+	else
+		report_samples_put_text(&j->s, o);
+	return 0;
+}
+
 static int put(const struct job *j, struct out *o)
 {
 	struct report_view v = {
@@ -176,6 +211,8 @@ static int put(const struct job *j, struct out *o)
 	};
 	int rc;
 
+	if (j->samples)
+		return put_samples(j, o);
 	if (j->o->sort)
 		(void)report_sort_find(j->o->sort, &v.sort);
 	if (j->o->perf_compat)
@@ -221,6 +258,7 @@ int cmd_report(const struct options *o)
 		say_what_is_missing(&j);
 		rc = write_report(&j);
 	}
+	report_samples_free(&j.s);
 	report_free(&j.r);
 	perfdata_free(j.p);
 	free(j.pids);

@@ -276,9 +276,9 @@ int report_put_csv(const struct report_view *v, struct out *o)
 
 /* ---- JSON ---- */
 
-static void json_text(struct out *o, const char *text)
+void report_json_text(struct out *o, const char *text)
 {
-	char clean[4 * REPORT_NAME];
+	char clean[4096];
 
 	text_utf8_clean(clean, sizeof(clean), text);
 	out_text(o, "\"");
@@ -324,7 +324,7 @@ static int json_kind(const struct report_view *v, enum kvm_kind kind, const stru
 
 		out_printf(o, "%s{\"kind\":\"%s\",\"key\":", first && !i ? "" : ",",
 			   report_kind_title(kind));
-		json_text(o, l->line[i].name);
+		report_json_text(o, l->line[i].name);
 		out_printf(o, ",\"count\":%" PRIu64 ",\"count_pct\":%.4f,\"timed\":%" PRIu64,
 			   r->count, share(r->count, l->count), r->timed);
 		json_times(l, &l->line[i], o);
@@ -337,7 +337,7 @@ int report_put_json(const struct report_view *v, struct out *o)
 	int rc;
 
 	out_printf(o, "{\"schema\":1,\"version\":\"%s\",\"file\":", KVMTOP_VERSION);
-	json_text(o, v->file);
+	report_json_text(o, v->file);
 	out_printf(o,
 		   ",\"span_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64
 		   ",\"cut\":%s,\"unmatched\":%" PRIu64 ",\"torn\":%" PRIu64 ",\"open\":%" PRIu64

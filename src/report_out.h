@@ -51,11 +51,12 @@ int report_put_as_perf(const struct report_view *v, const char *cpuid, enum kvm_
 const char *report_perf_name(const struct report *r, const struct report_key *k, char *buf,
 			     size_t size);
 
-/* ---- between report_out.c, report_compat.c ---- */
+/* ---- between report_out.c, report_compat.c, report_samples_out.c ---- */
 
 #define REPORT_NAME 128 /* room for a row's name */
 
 const char *report_name(const struct report *r, const struct report_key *k, char *buf, size_t size);
+void report_json_text(struct out *o, const char *text); /* in quotes; 4 KiB at most */
 const char *report_kind_title(enum kvm_kind kind); /* "vmexit" */
 
 #endif

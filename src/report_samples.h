@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where CPUs were in a recording of `perf kvm record` (cycles, cpu-clock): by domain, and by symbol
+ * of the guests' kernels as far as there are files of them.
+ */
+#ifndef KVMTOP_REPORT_SAMPLES_H
+#define KVMTOP_REPORT_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample.h"
+
+struct guest_files;
+struct out;
+struct perfdata;
+struct report_query;
+struct symbols;
+struct sysroot;
+
+/* One address of one process, then one row. */
+struct report_sample {
+	uint64_t ip; /* of a row: the page of what has no name, else 0 */
+	uint64_t n;
+	int32_t pid;
+	uint8_t domain; /* enum ip_domain */
+	bool idle; /* the idle task */
+	const char *name, *module; /* NULL: none */
+};
+
+struct report_samples {
+	const struct report_query *q;
+	struct report_sample *row; /* sorted once named, most samples first */
+	size_t n, room;
+	uint32_t *slot; /* open addressing while reading: index + 1 */
+	size_t nslots;
+	uint64_t domain[DOMAIN_NR], all;
+	struct symbols *symbols; /* owns the names */
+	char why[256]; /* why a guest's addresses have none, "" */
+};
+
+/* Is there an event that samples addresses? */
+bool report_samples_in(const struct perfdata *p);
+/* 0 or -errno; report_samples_free() in any case. */
+int report_samples_read(struct report_samples *s, const struct report_query *q, struct perfdata *p);
+/* Names the guests' addresses; waits for the files, 20 s at most. */
+int report_samples_name(struct report_samples *s, const struct sysroot *root,
+			const struct guest_files *files);
+void report_samples_put_text(const struct report_samples *s, struct out *o);
+void report_samples_put_csv(const struct report_samples *s, struct out *o);
+void report_samples_put_json(const struct report_samples *s, const char *file, struct out *o);
+void report_samples_free(struct report_samples *s);
+
+#endif
