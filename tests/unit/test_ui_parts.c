@@ -64,7 +64,7 @@ static void layout_fits_every_window(void **state)
 	for (int rows = 1; rows <= 100; rows++)
 		for (int cols = 1; cols <= 300; cols += cols < 140 ? 1 : 13)
 			for (int how = 0; how < 4; how++) {
-				const struct layout_in in = {rows, cols, how & 1, how & 2};
+				const struct layout_in in = {rows, cols, how & 1, false, how & 2};
 
 				check_layout(&in);
 			}
@@ -75,19 +75,19 @@ static void layout_is_as_documented(void **state)
 	struct layout l;
 
 	(void)state;
-	layout_compute(&(struct layout_in){24, 80, false, false}, &l);
+	layout_compute(&(struct layout_in){24, 80, false, false, false}, &l);
 	assert_int_equal(l.head.h, 3); /* and the column heads are the fourth */
 	assert_int_equal(l.list.h, 20); /* heads and 19 rows */
 	assert_int_equal(l.pane.h, 0);
-	layout_compute(&(struct layout_in){24, 80, true, false}, &l);
+	layout_compute(&(struct layout_in){24, 80, true, false, false}, &l);
 	assert_int_equal(l.list.h, 0);
 	assert_int_equal(l.pane.h, 20);
-	layout_compute(&(struct layout_in){29, 80, false, false}, &l);
+	layout_compute(&(struct layout_in){29, 80, false, false, false}, &l);
 	assert_int_equal(l.pane.h, 0);
-	layout_compute(&(struct layout_in){30, 80, false, false}, &l);
+	layout_compute(&(struct layout_in){30, 80, false, false, false}, &l);
 	assert_int_equal(l.list.h + l.pane.h, 26);
 	assert_int_equal(l.pane.h, 13);
-	layout_compute(&(struct layout_in){10, 40, false, false}, &l);
+	layout_compute(&(struct layout_in){10, 40, false, false, false}, &l);
 	assert_false(l.tiny);
 }
 
