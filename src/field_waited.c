@@ -40,7 +40,7 @@ static const struct field waited_fields[] = {
 	{"vm", "VM", "name of the VM whose vCPUs waited", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, waited_vm},
 	{"vcpu", "vCPU", "the VMM's number of the vCPU that waited; empty for the whole VM", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0,
 	 waited_vcpu},
-	{"by", "HAD THE CPU", "the VM (its own or another) or task that had the CPU; (idle): nobody, its own quota held it back or the CPU was on its way out of idling; other: what did not fit; unexplained: run delay of the kernel that is in no other row",
+	{"by", "HAD THE CPU", "the VM (its own or another) or task that had the CPU; (idle): nobody, its own quota held it back or the CPU was on its way out of idling; while its own quota holds it back (%THROT), whoever runs stands here; other: what did not fit; unexplained: run delay of the kernel that is in no other row",
 	 UNIT_TEXT, 20, FIELD_SORT_UP | FIELD_UNTRUSTED | FIELD_PROSE, 0, 0, waited_name},
 	{"by_kind", "KIND", "what that is: vm, task, idle, other or unexplained", UNIT_TEXT, 11, FIELD_SORT_UP, 0, 0, waited_kind},
 	{"time_ns", "TIME", "how long it had the CPU in the interval while they waited for it", UNIT_NS, 7, 0, 0, 0, waited_ns},

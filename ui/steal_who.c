@@ -19,6 +19,12 @@ static const struct snap_waits *waits_of(const struct pane_ctx *c)
 	return c->vcpu ? &c->vcpu->waits : c->vm ? &c->vm->waits : NULL;
 }
 
+/* Who had the CPU then did not keep it off: the cure is another one. */
+static bool own_quota(const struct pane_ctx *c)
+{
+	return c->vcpu ? c->vcpu->use.own_quota : c->vm && c->vm->use.own_quota;
+}
+
 /* What is said of the programs that see it; NULL: nothing, as in a recording without. */
 static const struct snap_source *source_of(const struct pane_ctx *c)
 {
@@ -36,7 +42,7 @@ int steal_who_lines(const struct pane_ctx *c)
 	if (!w || (!source && !w->n))
 		return 0;
 	if (w->n)
-		return w->n < ROWS ? (int)w->n + 1 : ROWS + 1;
+		return (w->n < ROWS ? (int)w->n + 1 : ROWS + 1) + own_quota(c);
 	if (source->state == SOURCE_OFF)
 		return 6; /* the reason takes the lower half of them */
 	return w->pct.state == VALUE_NA ? 0 : 2;
@@ -111,6 +117,7 @@ void steal_who_draw(const struct pane_ctx *c, const struct area *a)
 	const struct snap_waits *w = waits_of(c);
 	const struct snap_source *source = source_of(c);
 	char text[512];
+	int y = 1;
 
 	if (!w || a->h < 1)
 		return;
@@ -122,6 +129,9 @@ void steal_who_draw(const struct pane_ctx *c, const struct area *a)
 	draw_head(a, w);
 	if (!w->n && value_has(w->pct))
 		area_text(a, 1, 0, ROLE_DIM, "nobody: it did not wait");
-	for (uint32_t i = 0; i < w->n && (int)i + 1 < a->h; i++)
-		draw_row(c, a, (int)i + 1, &c->snap->waited[w->first + i]);
+	if (w->n && own_quota(c))
+		area_text_cut(a, y++, 0, ROLE_QUOTA,
+			      "its own quota held it back for at least half of that, whoever ran");
+	for (uint32_t i = 0; i < w->n && y < a->h; i++)
+		draw_row(c, a, y++, &c->snap->waited[w->first + i]);
 }
