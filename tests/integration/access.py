@@ -48,7 +48,7 @@ def not_root(g):
     n.ok(n.vm_of(r[-1], g.pid), "not root: the VM is found all the same, by its vCPU's thread",
          [vm["name"] for vm in r[-1]["vms"]])
     vm = n.vm_of(r[-1], g.pid) or {}
-    n.ok(vm.get("cpu_pct") is not None and vm["cpu_pct"] > 20, "not root: and its CPU time is known",
+    n.ok((vm.get("cpu_pct") or 0) > 0, "not root: and its CPU time is known",
          vm.get("cpu_pct"))
     n.ok(f"sudo {copy}" in words(r[-1]) and "sudo kvmtop" not in words(r[-1]),
          "not root: the sources say what mends it, by a path that is there", words(r[-1]))
@@ -69,7 +69,7 @@ def no_tracefs(g):
     n.ok("mount -t tracefs" in words(r[-1]), "no tracefs: the cure is named", words(r[-1]))
     n.ok("mount -t debugfs" in words(r[-1]), "no debugfs: the cure is named", words(r[-1]))
     vm = n.vm_of(r[-1], g.pid)
-    n.ok(vm and vm["cpu_pct"] > 20, "no tracefs, no debugfs: the VM and its CPU time are there",
+    n.ok(vm and vm["cpu_pct"] > 0, "no tracefs, no debugfs: the VM and its CPU time are there",
          [x["name"] for x in r[-1]["vms"]])
     n.ok(vm and len(vm["vcpus"]) == 1 and vm["vcpus"][0]["kvm_id"] == 0,
          "no debugfs: the vCPU is known by its descriptor", vm and vm["vcpus"])
