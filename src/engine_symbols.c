@@ -264,9 +264,17 @@ static bool exit_kind(uint32_t isa, uint64_t reason, enum evidence_kind *kind)
 	return false;
 }
 
+static bool has_left(const struct vm_symbols *v, uint64_t ip)
+{
+	for (size_t i = 0; i < v->nleft; i++)
+		if (v->left[i].addr == ip)
+			return true;
+	return false;
+}
+
 /*
- * One of a batch is enough, and only its first few are looked at: there are many batches, and this
- * is where events go by at full rate.
+ * One new address of a batch is enough, and only its first few are looked at: there are many
+ * batches, and this is where events go by at full rate.
  */
 void engine_symbols_exits(void *ctx, const struct sample *s, size_t n)
 {
@@ -282,7 +290,7 @@ void engine_symbols_exits(void *ctx, const struct sample *s, size_t n)
 			continue;
 		t = inventory_thread(e->inv, s[i].tid);
 		v = t ? t->vm->cookie[INV_COOKIE_SYMBOLS] : NULL;
-		if (!v || !v->guest || v->nleft == LEFT)
+		if (!v || !v->guest || v->nleft == LEFT || has_left(v, s[i].aux))
 			continue;
 		v->left[v->nleft++] = (struct symbols_evidence){.addr = s[i].aux, .kind = kind};
 		return;

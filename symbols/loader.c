@@ -27,6 +27,7 @@
 #define END_WAIT_S 2 /* for the helper when kvmtop ends */
 #define TRIM_EVERY 64 /* jobs */
 #define EVIDENCE_MAX 64 /* addresses kept of a guest */
+#define EVIDENCE_FEW 8
 
 enum source_kind { SOURCE_HOST, SOURCE_PROCESS, SOURCE_GUEST };
 
@@ -410,10 +411,15 @@ void symsource_close(struct symsource *src)
 }
 
 /* Not for each one address: reading a vmlinux takes a while. */
+/*
+ * With each new address while they are few, for a guest that is busy may never show another; then
+ * when there are half as many more: a vmlinux is read anew every time.
+ */
 static void ask_with_evidence(struct symsource *src)
 {
-	if (src->wants_evidence && !src->waiting &&
-	    src->nevidence >= src->asked_with + src->asked_with / 2 + 2)
+	size_t more = src->asked_with < EVIDENCE_FEW ? 1 : src->asked_with / 2 + 2;
+
+	if (src->wants_evidence && !src->waiting && src->nevidence >= src->asked_with + more)
 		ask(src);
 }
 

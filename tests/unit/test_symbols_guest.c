@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -236,6 +237,7 @@ static void put_vmlinux(const struct env *e, const char *name)
 			     .build_id = kernel_id};
 
 	code[0x100 + 8] = 0xf4;
+	code[0x100 + 0x20] = 0xf4;
 	code[0x200 + 4] = 0x0f;
 	code[0x200 + 5] = 0xa2;
 	code[0x300 + 6] = 0x0f;
@@ -411,6 +413,45 @@ static void slide_from_exits(void **state)
 	take_back(e);
 }
 
+static bool polled(struct symbols *s)
+{
+	struct pollfd p = {.fd = symbols_fd(s), .events = POLLIN};
+
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	return symbols_poll(s);
+}
+
+/* A busy guest may never show more than a few addresses: each new one is tried. */
+static void one_more_exit_is_enough(void **state)
+{
+	const uint64_t by = 0x1b600000;
+	const struct symbols_evidence exits[] = {
+		{0xffffffff81000108 + by, EVIDENCE_HLT},
+		{0xffffffff81000120 + by, EVIDENCE_HLT},
+		{0xffffffff81000306 + by, EVIDENCE_MSR},
+	};
+	struct env *e = *state;
+	struct symsource *src;
+	struct symbols *s;
+	struct symbol sym;
+
+	put_vmlinux(e, "vmlinux");
+	give(e, GUEST_VMLINUX, NULL, path_in(e, "vmlinux"));
+	assert_int_equal(symbols_new(e->root, &e->files, &s), 0);
+	src = symbols_guest(s, &web01);
+	while (symsource_status(src)->state == SYMBOLS_LOADING)
+		polled(s);
+	symsource_evidence(src, exits, 2);
+	polled(s);
+	assert_int_equal(symsource_status(src)->state, SYMBOLS_REFUSED);
+	symsource_evidence(src, exits + 2, 1);
+	assert_true(polled(s));
+	assert_true(symsource_lookup(src, 0xffffffff81000210 + by, &sym));
+	assert_string_equal(sym.name, "native_cpuid");
+	symbols_free(s);
+	take_back(e);
+}
+
 /* --- what guest-symbols keeps --- */
 
 static void capture(void **state)
@@ -504,6 +545,7 @@ int main(void)
 		TEST(vmlinux_of_another_kernel),
 		TEST(no_vmlinux),
 		TEST(slide_from_exits),
+		TEST(one_more_exit_is_enough),
 		TEST(capture),
 		TEST(capture_through_a_terminal),
 		TEST(home_of_the_caller),
