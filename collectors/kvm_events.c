@@ -28,8 +28,10 @@
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
 #define BPF_FDS 256 /* programs and maps take 40 of them: who has few needs them for VMs */
-/* One of so many exits tells where guests are, and costs them nothing. */
+/* One of so many exits tells where guests are: some hundred a second, which costs nothing. */
 #define BESIDE_PERIOD 997
+#define BESIDE_SOME 97
+#define BESIDE_FEW 7
 #define MANY_KEYS "more keys than the programs in the kernel have room for: some are in `other`"
 #define MANY_TIMES "more times than the programs in the kernel have room for: percentiles lack some"
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
@@ -61,6 +63,7 @@ struct kvm_events {
 	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
 	/* Beside the programs in the kernel: where guests leave guest mode. */
 	bool code_wanted, where_wanted; /* of every exit; of some */
+	unsigned where_period; /* of how many one, 0: not known yet */
 	uint64_t slow_ns; /* the programs in the kernel tell of single exits that take longer */
 	unsigned beside; /* kvm_exit is in the rings: one of so many, 0 closed */
 	struct sample batch[BATCH];
@@ -372,10 +375,26 @@ static int open_beside(struct kvm_events *st, unsigned period)
 	return rc;
 }
 
+static unsigned period_of(uint64_t exits_per_s)
+{
+	return exits_per_s > 20000 ? BESIDE_PERIOD : exits_per_s > 1000 ? BESIDE_SOME : BESIDE_FEW;
+}
+
+/* More seldom at once; more often only where it is far fewer, for rings are opened anew. */
+static void pace_beside(struct kvm_events *st, int64_t now)
+{
+	int64_t passed = st->last_tick ? now - st->last_tick : 0;
+	uint64_t rate = passed > 0 ? st->counted.exits * NS_PER_S / (uint64_t)passed : UINT64_MAX;
+
+	if (period_of(rate) > st->where_period ||
+	    (passed > 0 && period_of(rate * 2) < st->where_period))
+		st->where_period = period_of(rate);
+}
+
 /* Every exit while somebody wants their code, a few where addresses of guests are resolved. */
 static void follow_beside(struct kvm_events *st)
 {
-	unsigned want = st->code_wanted ? 1 : st->where_wanted ? BESIDE_PERIOD : 0;
+	unsigned want = st->code_wanted ? 1 : st->where_wanted ? st->where_period : 0;
 
 	if (!st->bpf || !st->started || !(st->open & KIND_BIT(KIND_VMEXIT)))
 		want = 0;
@@ -742,6 +761,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 	if (!st->bpf)
 		(void)follow_cpus(st, now);
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
+	pace_beside(st, now);
 	follow_beside(st);
 	follow_fpu(st);
 	st->last_tick = now;
