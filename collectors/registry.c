@@ -12,7 +12,7 @@
 #include "kvm_events.h"
 #include "vms.h"
 #include "sched.h"
-#include "tsc.h"
+#include "collector_tsc.h"
 #include "waits.h"
 #include "host_cpu.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Collector `tsc`: offset and scaling of every vCPU's TSC from debugfs. They change seldom and a
- * reading costs three opened files: a part of the vCPUs a tick, in turn.
+ * reading costs three opened files: a part of the vCPUs a tick, in turn. For a recording each write
+ * as well, with its moment (tsc_writes.c).
  */
-#include "tsc.h"
+#include "collector_tsc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "inventory.h"
 #include "sysroot.h"
 #include "tsc_debugfs.h"
+#include "tsc_writes.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -30,6 +32,7 @@ struct tsc {
 	uint64_t tsc; /* and the time at which it was so */
 	int64_t time;
 	double hz;
+	struct tsc_writes *writes; /* NULL: not asked for, or not to be had */
 };
 
 /* The host's TSC, as good as the clock that it is compared with. 0: no such thing. */
@@ -68,7 +71,6 @@ static int tsc_tick(void *state, int64_t now_ns, int64_t watermark)
 	struct tsc *t = state;
 	size_t at = 0, all = inventory_nvcpu(t->env->inv), end;
 
-	(void)now_ns;
 	(void)watermark;
 	if (!t->env->sink->tsc)
 		return 0;
@@ -83,6 +85,7 @@ static int tsc_tick(void *state, int64_t now_ns, int64_t watermark)
 				read_vcpu(t, vm->vcpu[i]);
 	}
 	t->next = end;
+	tsc_writes_read(t->writes, now_ns);
 	return 0;
 }
 
@@ -103,6 +106,20 @@ static void tsc_probe(const struct collector_env *env, struct probes *out)
 		close(fd);
 }
 
+/* The readings go on without them. */
+static void open_writes(struct tsc *t)
+{
+	const struct collector_env *env = t->env;
+	char err[200] = "";
+	int rc;
+
+	if (!env->config->tsc_writes || !env->sink->tsc_write || !sysroot_is_live(env->root))
+		return;
+	rc = tsc_writes_open(env, &t->writes, err, sizeof(err));
+	if (rc)
+		env->sink->source(env->sink->ctx, "tsc", SOURCE_PARTIAL, err, NULL);
+}
+
 static int tsc_open(const struct collector_env *env, void **state)
 {
 	struct tsc *t = calloc(1, sizeof(*t));
@@ -112,13 +129,18 @@ static int tsc_open(const struct collector_env *env, void **state)
 	t->env = env;
 	t->time = clock_mono_ns();
 	t->tsc = host_tsc();
+	open_writes(t);
 	*state = t;
 	return 0;
 }
 
 static void tsc_close(void *state)
 {
-	free(state);
+	struct tsc *t = state;
+
+	if (t)
+		tsc_writes_close(t->writes);
+	free(t);
 }
 
 const struct collector collector_tsc = {

@@ -18,7 +18,7 @@ LAYERS = {
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
              "src/tar src/host_facts src/host_facts_* src/own_path src/version src/priority src/out src/tsc "
-             "src/tsc_*", ""),
+             "src/tsc_* src/trace_instance", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/symset src/use src/waited src/findings src/when "
               "src/format src/format_* src/batch_table src/store src/store_* src/diff src/diff_* "
@@ -34,7 +34,7 @@ LAYERS = {
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
             "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
             "src/report src/report_* src/screen src/replay src/recorder src/merge src/merge_* "
-            "src/vm_find src/trace_instance src/trace_guest src/bundle src/bundle_*", "*"),
+            "src/vm_find src/trace_guest src/bundle src/bundle_*", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.

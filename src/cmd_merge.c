@@ -55,6 +55,8 @@ static int apply(struct merge *m, struct merge_input *g, const struct merge_word
 		return merge_add_map(m, g, w->arg);
 	case 't':
 		return merge_add_tsc_file(m, g, w->arg, found);
+	case 'r':
+		return merge_add_recording(m, g, w->arg, found);
 	default:
 		return 0;
 	}

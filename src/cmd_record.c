@@ -206,7 +206,7 @@ static int open_store(struct recorder *r, char *err, size_t size)
 static int open_engine(struct recorder *r, char *err, size_t size)
 {
 	const struct options *o = r->o;
-	const struct engine_config cfg = {
+	struct engine_config cfg = {
 		.root = o->root,
 		.guest_files = &o->guest_files,
 		.collectors = o->collectors,
@@ -223,7 +223,10 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.threads = true,
 		.tasks = true,
 	};
-	int rc = sysroot_open(o->root, &r->root);
+	int rc;
+
+	cfg.collector.tsc_writes = true;
+	rc = sysroot_open(o->root, &r->root);
 
 	r->vmms = vmm_versions_new();
 	if (!rc)

@@ -34,6 +34,7 @@ struct collector_config {
 	unsigned sample_hz; /* samples a second and CPU; 0: none */
 	uint8_t sample_with; /* enum sample_with */
 	bool sample_host, sample_guest; /* which domains; both or neither: all */
+	bool tsc_writes; /* each write of a TSC offset, by an ftrace instance of its own */
 	bool lost_test; /* tests: smallest ring, no early wake-ups */
 };
 

@@ -92,6 +92,7 @@ struct merge_found {
 	struct tsc_epoch *epoch;
 	size_t n, cap;
 };
+int merge_found_add(struct merge_found *found, const struct tsc_epoch *e); /* 0 or -ENOMEM */
 int merge_input_open(struct merge *m, struct merge_input *in, struct merge_found *found);
 /* The epochs of all files in the order of time, as chains. 0 or -ENOMEM. */
 int merge_chains(struct merge *m, struct merge_found *found);
@@ -112,6 +113,7 @@ unsigned merge_vcpu_of(const struct merge_input *guest, unsigned cpu);
  * merge_args.c: adds what a word of the command line says to the guest. 0; -EINVAL with m->why;
  * -ENOMEM.
  */
+int merge_add_given(struct merge_input *guest, const struct merge_given *one); /* 0 or -ENOMEM */
 int merge_add_offset(struct merge *m, struct merge_input *guest, const char *arg);
 int merge_add_scaling(struct merge *m, struct merge_input *guest, const char *arg);
 int merge_add_map(struct merge *m, struct merge_input *guest, const char *arg);
@@ -121,6 +123,10 @@ int merge_add_map(struct merge *m, struct merge_input *guest, const char *arg);
  */
 int merge_add_tsc_file(struct merge *m, struct merge_input *guest, const char *path,
 		       struct merge_found *found);
+
+/* merge_recording.c: what a recording knows of the VM that the guest is named after. As above. */
+int merge_add_recording(struct merge *m, struct merge_input *guest, const char *path,
+			struct merge_found *found);
 
 /*
  * merge_live.c: adds the offsets of the VMs below `dir` (NULL: this host) that are named as guests;

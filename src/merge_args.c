@@ -48,7 +48,7 @@ static const char *which_vcpu(const char *arg, char end, int *vcpu)
 	return arg + 4 + n + 1;
 }
 
-static int add(struct merge_input *g, const struct merge_given *one)
+int merge_add_given(struct merge_input *g, const struct merge_given *one)
 {
 	struct merge_given *more = reallocarray(g->given, g->ngiven + 1, sizeof(*more));
 
@@ -69,7 +69,7 @@ int merge_add_offset(struct merge *m, struct merge_input *guest, const char *arg
 			   "no offset: give a number of cycles, signed or modulo 2^64, or "
 			   "vcpuN:NUMBER "
 			   "for one vCPU");
-	return add(guest, &one);
+	return merge_add_given(guest, &one);
 }
 
 /* "RATIO:BITS", or with a blank between. */
@@ -90,7 +90,7 @@ int merge_add_scaling(struct merge *m, struct merge_input *guest, const char *ar
 		return bad(m, "--scaling", arg,
 			   "no scaling: give RATIO:BITS, as the files tsc-scaling-ratio and "
 			   "tsc-scaling-ratio-frac-bits of the vCPU have them");
-	return add(guest, &one);
+	return merge_add_given(guest, &one);
 }
 
 int merge_add_map(struct merge *m, struct merge_input *guest, const char *arg)
@@ -157,9 +157,9 @@ static int take_row(struct merge_input *guest, char *line)
 		return -EINVAL;
 	if (name && strcmp(name, guest->name) != 0)
 		return 1;
-	rc = add(guest, &offset);
+	rc = merge_add_given(guest, &offset);
 	if (!rc && scale.scale.ratio)
-		rc = add(guest, &scale);
+		rc = merge_add_given(guest, &scale);
 	return rc ? rc : 1;
 }
 

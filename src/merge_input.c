@@ -141,15 +141,10 @@ static int note_guest(struct merge_input *in, const struct tracetext_event *e)
 	return 0;
 }
 
-static int note_epoch(struct merge_found *found, const struct tracetext_event *e)
+int merge_found_add(struct merge_found *found, const struct tsc_epoch *e)
 {
-	static const char name[] = "kvm_write_tsc_offset";
-	size_t at = e->name + e->name_len + 1, end = e->line + e->line_len;
-	struct tsc_epoch ep = {.at = e->ts, .tid = e->pid, .tgid = e->tgid}, *more;
+	struct tsc_epoch *more;
 
-	if (e->name_len != sizeof(name) - 1 || memcmp(e->text + e->name, name, e->name_len) != 0 ||
-	    at > end || !tsc_epoch_parse(e->text + at, end - at, &ep))
-		return 0;
 	if (found->n == found->cap) {
 		size_t cap = found->cap ? 2 * found->cap : 16;
 
@@ -159,8 +154,20 @@ static int note_epoch(struct merge_found *found, const struct tracetext_event *e
 		found->epoch = more;
 		found->cap = cap;
 	}
-	found->epoch[found->n++] = ep;
+	found->epoch[found->n++] = *e;
 	return 0;
+}
+
+static int note_epoch(struct merge_found *found, const struct tracetext_event *e)
+{
+	static const char name[] = "kvm_write_tsc_offset";
+	size_t at = e->name + e->name_len + 1, end = e->line + e->line_len;
+	struct tsc_epoch ep = {.at = e->ts, .tid = e->pid, .tgid = e->tgid};
+
+	if (e->name_len != sizeof(name) - 1 || memcmp(e->text + e->name, name, e->name_len) != 0 ||
+	    at > end || !tsc_epoch_parse(e->text + at, end - at, &ep))
+		return 0;
+	return merge_found_add(found, &ep);
 }
 
 static int read_through(struct merge_input *in, struct tracetext *t, struct merge_found *found)

@@ -12,17 +12,6 @@
 #include "tsc_debugfs.h"
 #include "vm_find.h"
 
-static int put_given(struct merge_input *g, const struct merge_given *one)
-{
-	struct merge_given *more = reallocarray(g->given, g->ngiven + 1, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	g->given = more;
-	more[g->ngiven++] = *one;
-	return 0;
-}
-
 /* Before the user's, which count more. */
 static int put_map(struct merge_input *g, unsigned cpu, unsigned vcpu)
 {
@@ -47,9 +36,9 @@ static int take_vcpu(const struct sysroot *root, struct merge_input *g, const st
 	rc = put_map(g, (unsigned)v->index, (unsigned)v->kvm_id);
 	if (rc || tsc_debugfs_read(root, v->vm->key, v->kvm_id, &offset.offset, &scale.scale) < 0)
 		return rc;
-	rc = put_given(g, &offset);
+	rc = merge_add_given(g, &offset);
 	if (!rc && scale.scale.ratio)
-		rc = put_given(g, &scale);
+		rc = merge_add_given(g, &scale);
 	return rc;
 }
 

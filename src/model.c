@@ -293,6 +293,7 @@ static const struct sink sink_template = {
 	.host = on_host,
 	.tasks = on_tasks,
 	.tsc = model_on_tsc,
+	.tsc_write = model_on_tsc_write,
 	.waits = model_on_waits,
 	.source = on_source,
 };
@@ -337,6 +338,7 @@ struct model *model_new(const struct model_config *c, struct inventory *inv,
 	if (!init(m, c))
 		return m;
 	exits_free(&m->ex);
+	model_tsc_free(m);
 	findings_free(m->findings);
 	free(m->node);
 	free(m->kernel);

@@ -472,6 +472,7 @@ static void fill(struct commit *c)
 	model_code_rows(c);
 	model_waited_rows(c);
 	model_slow_rows(c);
+	model_tsc_rows(c);
 	put_sources(c);
 	model_host_rows(c);
 	model_host_exits(c);

@@ -68,6 +68,9 @@ bool model_name_key(struct commit *c, const struct symbol_key *k, const char **n
 
 /* model_tsc.c */
 void model_on_tsc(void *ctx, const struct tsc_reading *r);
+void model_on_tsc_write(void *ctx, const struct tsc_write *w);
+void model_tsc_rows(struct commit *c); /* when VMs have their rows */
+void model_tsc_free(struct model *m);
 void model_vcpu_tsc(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu *row);
 
 /* model_waits.c */

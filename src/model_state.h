@@ -28,6 +28,17 @@ struct model_tsc {
 	uint64_t changes; /* of the offset, since the first reading */
 };
 
+/* What happened to TSC offsets since the last commit. */
+struct model_tsc_note {
+	uint32_t vm; /* inv_vm.id */
+	struct snap_tsc_event e; /* without its vm */
+};
+
+struct model_tsc_notes {
+	struct model_tsc_note *note;
+	size_t n, cap;
+};
+
 struct model_vcpu {
 	struct ex_vcpu ex;
 	struct sym_set sym;
@@ -103,6 +114,7 @@ struct model {
 	struct model_kind kinds[KIND_NR];
 	struct ex_vm all; /* the exits of all VMs, also of those that are gone */
 	struct model_sampling sampling;
+	struct model_tsc_notes tsc;
 	struct findings *findings;
 	struct value self_cpu, self_guest;
 	unsigned discovered, discovering;

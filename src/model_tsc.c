@@ -3,17 +3,91 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "clock.h"
 #include "model_rows.h"
+
+/* An interval; of guests that write faster the last one is kept. */
+#define NOTES_MOST (1u << 16)
+
+static void add_note(struct model_tsc_notes *all, uint32_t vm, const struct snap_tsc_event *e)
+{
+	struct model_tsc_note *more;
+
+	if (all->n == NOTES_MOST)
+		all->n--;
+	if (all->n == all->cap) {
+		size_t cap = all->cap ? 2 * all->cap : 64;
+
+		more = reallocarray(all->note, cap, sizeof(*more));
+		if (!more)
+			return;
+		all->note = more;
+		all->cap = cap;
+	}
+	all->note[all->n++] = (struct model_tsc_note){vm, *e};
+}
+
+void model_tsc_free(struct model *m)
+{
+	free(m->tsc.note);
+}
+
+void model_on_tsc_write(void *ctx, const struct tsc_write *w)
+{
+	const struct snap_tsc_event e = {
+		.kvm_id = w->kvm_id, .at = w->at, .prev = w->prev, .next = w->next};
+
+	add_note(&((struct model *)ctx)->tsc, w->vm->id, &e);
+}
+
+static void note_reading(struct model *m, const struct tsc_reading *r)
+{
+	const struct snap_tsc_event e = {.kvm_id = r->vcpu->kvm_id,
+					 .next = r->offset,
+					 .ratio = r->ratio,
+					 .frac_bits = r->frac_bits};
+
+	add_note(&m->tsc, r->vcpu->vm->id, &e);
+}
+
+static bool is_new(const struct model_tsc *t, const struct tsc_reading *r)
+{
+	return !t->known || t->last.offset != r->offset || t->last.ratio != r->ratio;
+}
+
+/* Those of VMs that have no row wait for no one: a VM that is gone needs no offset. */
+void model_tsc_rows(struct commit *c)
+{
+	struct model_tsc_notes *all = &c->m->tsc;
+	struct snap_tsc_event *rows = NULL;
+	size_t n = 0;
+
+	if (all->n)
+		rows = snapshot_alloc(c->s, all->n, sizeof(*rows));
+	for (size_t i = 0; rows && i < all->n; i++) {
+		for (uint32_t k = 0; k < c->s->nvms; k++) {
+			if (c->s->vms[k].id != all->note[i].vm)
+				continue;
+			rows[n] = all->note[i].e;
+			rows[n++].vm = k;
+			break;
+		}
+	}
+	all->n = 0;
+	c->s->tsc_events = rows;
+	c->s->ntsc_events = n;
+}
 
 void model_on_tsc(void *ctx, const struct tsc_reading *r)
 {
 	struct model_vcpu *v = model_vcpu_state(r->vcpu);
 
-	(void)ctx;
 	if (!v)
 		return;
+	if (is_new(&v->tsc, r))
+		note_reading(ctx, r);
 	v->tsc.changes += v->tsc.known && v->tsc.last.offset != r->offset;
 	v->tsc.last = *r;
 	v->tsc.known = true;

@@ -59,3 +59,10 @@ int options_tsc(struct options *o, const char *arg, char *err, size_t size)
 	(void)size;
 	return keep(o, 't', arg);
 }
+
+int options_recording(struct options *o, const char *arg, char *err, size_t size)
+{
+	(void)err;
+	(void)size;
+	return keep(o, 'r', arg);
+}

@@ -9,7 +9,8 @@ struct options;
 
 /* One word; both point into argv. */
 struct merge_word {
-	char what; /* 'H', 'G', 'o' --offset, 's' --scaling, 'm' --map, 't' --tsc */
+	char what; /* 'H', 'G', 'o' --offset, 's' --scaling, 'm' --map, 't' --tsc, 'r' --recording
+		    */
 	const char *arg;
 };
 
@@ -24,6 +25,7 @@ int options_guest_trace(struct options *o, const char *arg, char *err, size_t si
 int options_offset(struct options *o, const char *arg, char *err, size_t size);
 int options_scaling(struct options *o, const char *arg, char *err, size_t size);
 int options_map(struct options *o, const char *arg, char *err, size_t size);
+int options_recording(struct options *o, const char *arg, char *err, size_t size);
 int options_tsc(struct options *o, const char *arg, char *err, size_t size);
 
 #endif

@@ -283,6 +283,14 @@ struct tsc_reading {
 	double hz; /* of the host's TSC, as measured; 0: not yet */
 };
 
+/* kvm_write_tsc_offset. */
+struct tsc_write {
+	struct inv_vm *vm;
+	int kvm_id;
+	uint64_t at; /* the host's TSC */
+	uint64_t prev, next;
+};
+
 /* Who had the CPU while a thread could have run on it. */
 struct wait_part {
 	uint32_t vm; /* inv_vm.id of the VM whose thread it was; 0: of none, told by its name */
@@ -349,6 +357,7 @@ struct sink {
 	void (*host)(void *ctx, const struct host_reading *r);
 	void (*tasks)(void *ctx, const struct task_reading *t, size_t n); /* busiest first */
 	void (*tsc)(void *ctx, const struct tsc_reading *r); /* NULL: not taken */
+	void (*tsc_write)(void *ctx, const struct tsc_write *w); /* NULL: not taken */
 	void (*waits)(void *ctx, const struct wait_reading *r); /* NULL: not taken */
 	/* A source's state changed; mend may be NULL. Replaces what was said of it before. */
 	void (*source)(void *ctx, const char *name, int state /* enum source_state */,

@@ -162,6 +162,16 @@ struct snap_sampling {
 };
 
 /* A vCPU's TSC (metrics.md, "TSC"). */
+/* A vCPU's TSC offset was written, or was read for the first time or as another than before. */
+struct snap_tsc_event {
+	uint32_t vm;
+	int32_t kvm_id;
+	uint64_t at; /* the host's TSC when it was written; 0: only seen in this interval */
+	uint64_t prev, next; /* prev: of writes only */
+	uint64_t ratio; /* of readings only; 0: not scaled */
+	uint8_t frac_bits;
+};
+
 struct snap_tsc {
 	const char *offset; /* signed cycles: more digits than a double has; "" not known */
 	struct value offset_s; /* the same as time */
@@ -334,13 +344,14 @@ struct snapshot {
 	const struct snap_code *code;
 	const struct snap_waited *waited;
 	const struct snap_slow *slow;
+	const struct snap_tsc_event *tsc_events;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, nthreads, ntasks, ncpus,
-		nfindings, nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, ntsc_events, nthreads, ntasks,
+		ncpus, nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
 	uint64_t slow_ns; /* exits that take longer are in .slow; 0: nobody looks for them */
 	struct snap_sampling sampling;

@@ -165,7 +165,8 @@ static bool schema_ok(struct store *st)
 		return false;
 	if (sqlite3_step(s) == SQLITE_ROW)
 		ok = sqlite3_column_int(s, 0) ==
-		     STORE_TABLE_COUNT - (st->version < STORE_VERSION_FACTS);
+		     STORE_TABLE_COUNT -
+			     (st->version < STORE_VERSION_FACTS ? STORE_TABLES_OF_2 : 0);
 	sqlite3_finalize(s);
 	return ok;
 }

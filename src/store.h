@@ -94,6 +94,22 @@ struct store_moment {
 int store_moments(struct store *st, const struct store_range *r, struct store_moment *out,
 		  size_t n);
 
+/* A write of a vCPU's TSC offset, or an offset that was read. */
+struct store_tsc {
+	int vcpu; /* KVM's id */
+	uint64_t at; /* the host's TSC when it was written; 0: it was read */
+	uint64_t prev, next;
+	uint64_t ratio; /* of readings: 0, or the scaling */
+	unsigned frac_bits;
+};
+
+/*
+ * Those of the VM of this name or id, the newest of them, in the order of time: fn is called for
+ * each until it returns other than 0. 0, -ENOENT: there is none, fn's value, or -errno.
+ */
+int store_tsc(struct store *st, const char *vm, int (*fn)(void *ctx, const struct store_tsc *t),
+	      void *ctx);
+
 /* Which interval is wanted, relative to a time or to another interval. */
 enum store_seek {
 	STORE_AT, /* the last that ends at or before the time; else the first */

@@ -40,6 +40,9 @@ enum store_statement {
 	ST_LAST,
 	ST_READ,
 	ST_GET_TEXT,
+	ST_TSC,
+	ST_OLD_TSC,
+	ST_TSC_OF,
 	ST_RANGE,
 	ST_MOMENTS,
 	ST_OLDEST,
@@ -103,6 +106,9 @@ int64_t store_pragma(struct store *st, const char *name); /* -1: no answer */
 /* store_write.c */
 int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t session,
 	      int64_t id, uint64_t skipped, unsigned merged);
+/* store_tsc.c: what the snapshot tells of TSC offsets, as part of its interval. 0 or -errno. */
+int store_add_tsc(struct store *st, const struct snapshot *s, int64_t id);
+
 void store_forget_segments(struct store *st);
 
 #endif

@@ -82,13 +82,17 @@ const char store_schema_2[] =
 	"BEGIN;"
 	"CREATE TABLE facts(since INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,"
 	" PRIMARY KEY(since,name)) WITHOUT ROWID;"
+	"CREATE TABLE tsc(interval INTEGER NOT NULL, session INTEGER NOT NULL, wall INTEGER NOT "
+	"NULL,"
+	" vm TEXT NOT NULL, vm_id TEXT NOT NULL, vcpu INTEGER NOT NULL, at INTEGER, prev INTEGER,"
+	" next INTEGER NOT NULL, ratio INTEGER, frac_bits INTEGER);"
 	"PRAGMA user_version=2;"
 	"COMMIT;";
 
 const char store_schema_check[] =
 	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"
 	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"
-	" ('segment','text','interval','frame','vm','vcpu','facts')";
+	" ('segment','text','interval','frame','vm','vcpu','facts','tsc')";
 
 #define COLUMNS "id,time,dt,session"
 
@@ -129,6 +133,12 @@ const char *const store_sql[] = {
 	[ST_DEL_FACTS] = "DELETE FROM facts WHERE since>=?",
 	[ST_OLD_FACTS] = "DELETE FROM facts WHERE since<(SELECT max(since) FROM facts WHERE since<="
 			 "(SELECT min(id) FROM interval))",
+	[ST_TSC] = "INSERT INTO tsc VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+	[ST_OLD_TSC] = "DELETE FROM tsc WHERE rowid<=(SELECT max(rowid) FROM tsc)-?",
+	/* Of the VM that had the name last, and of the recorder's run that saw it last. */
+	[ST_TSC_OF] = "SELECT vcpu,at,prev,next,ratio,frac_bits FROM tsc JOIN (SELECT vm_id AS v,"
+		      "session AS s FROM tsc WHERE vm=?1 OR vm_id=?1 ORDER BY rowid DESC LIMIT 1)"
+		      " ON vm_id=v AND session=s ORDER BY tsc.rowid",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
 	/* id and time are those of the row that has the maximum: SQLite says so. */
 	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),"

@@ -3,7 +3,8 @@
 #ifndef KVMTOP_STORE_SCHEMA_H
 #define KVMTOP_STORE_SCHEMA_H
 
-#define STORE_TABLE_COUNT 7 /* one less in version 1 */
+#define STORE_TABLE_COUNT 8
+#define STORE_TABLES_OF_2 2 /* which version 1 has not */
 
 extern const char store_schema[]; /* makes a new recording of version 1, one transaction */
 extern const char store_schema_2[]; /* makes one of version 1 one of version 2, as well */

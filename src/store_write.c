@@ -227,6 +227,8 @@ int store_write(struct store *st, const struct snapshot *s, uint64_t skipped)
 		return rc;
 	}
 	rc = store_add(st, kept, 0, st->session, id, skipped, 1);
+	if (!rc)
+		rc = store_add_tsc(st, s, id);
 	snapshot_unref(kept);
 	if (!rc)
 		rc = store_run(st, ST_COMMIT);

@@ -129,6 +129,10 @@ _kvmtop()
 		words=''
 		compopt -o default 2>/dev/null
 		return ;;
+	--recording)
+		words=''
+		compopt -o default 2>/dev/null
+		return ;;
 	--map)
 		words=''
 		;;
@@ -136,7 +140,7 @@ _kvmtop()
 		words='bash zsh fish'
 		;;
 	*)
-		words='record replay diff bundle demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --slow --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --anonymize --perf --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --map --completion --version --help ' ;;
+		words='record replay diff bundle demo doctor guest-symbols report merge trace --batch --delay --iterations --pid --vm --vcpu --sort --key --reverse --format --table --fields --collectors --event --totals --when --max-overhead --events-by --threads-by --freq --sample-with --host --guest --slow --color --root --guestkallsyms --guestmodules --guestvmlinux --guestmount --output --for --keep --max-size --at --anonymize --perf --rows --input --perf-compat --explain-perf --host-trace --guest-trace --offset --scaling --tsc --recording --map --completion --version --help ' ;;
 	esac
 	words=$(compgen -W "$words" -- "$cur") && mapfile -t COMPREPLY <<<"$words"
 }

@@ -234,7 +234,8 @@ static void facts_go_with_their_intervals(void **state)
 
 static void older_recordings_have_none(void **state)
 {
-	static const char to_version_1[] = "DROP TABLE facts; PRAGMA user_version=1";
+	static const char to_version_1[] =
+		"DROP TABLE facts; DROP TABLE tsc; PRAGMA user_version=1";
 	struct store *st = record_into("old.db");
 	char err[300] = "";
 	sqlite3 *db;

@@ -113,8 +113,12 @@ static void members_gone(enum store_table_id id, unsigned char *byte, size_t n)
 		memset(byte + other->rows_at, 0, sizeof(void *));
 		memset(byte + other->n_at, 0, sizeof(size_t));
 	}
-	if (id == STORE_INTERVAL) /* of its memory, not of what was measured */
+	if (id == STORE_INTERVAL) { /* of its memory, not of what was measured */
 		memset(byte + offsetof(struct snapshot, bytes), 0, sizeof(size_t));
+		/* They have an SQL table (store_tsc.c). */
+		memset(byte + offsetof(struct snapshot, tsc_events), 0, sizeof(void *));
+		memset(byte + offsetof(struct snapshot, ntsc_events), 0, sizeof(size_t));
+	}
 	for (size_t i = 0; i < n; i++)
 		if (byte[i])
 			fail_msg("table %s: the member at byte %zu is not recorded: it needs a row "
@@ -391,6 +395,58 @@ static void moments_are_the_worst(void **state)
 	/* No more than there is room for, and one part alone. */
 	assert_int_equal(store_moments(st, &range, m, 1), 1);
 	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
+	store_close(st);
+}
+
+struct offsets {
+	struct store_tsc t[8];
+	size_t n;
+};
+
+static int take_offset(void *ctx, const struct store_tsc *t)
+{
+	struct offsets *o = ctx;
+
+	assert_true(o->n < 8);
+	o->t[o->n++] = *t;
+	return o->n == 7 ? -ECANCELED : 0;
+}
+
+/* Of several VMs of one name the one that was seen last; writes and readings in their order. */
+static void offsets_are_of_the_newest_vm(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	struct snap_tsc_event e[2] = {
+		{.vm = 0, .kvm_id = 3, .at = UINT64_MAX - 5, .next = 1u << 31},
+		{.vm = 0, .kvm_id = 3, .next = UINT64_MAX, .ratio = 7, .frac_bits = 48}};
+	struct offsets got = {0};
+	for (unsigned i = 0; i < 4; i++) {
+		struct snapshot *s = step(i);
+		struct snap_vm *vms = (struct snap_vm *)s->vms;
+
+		vms[0].name = "offsets";
+		vms[0].vm_id = i < 2 ? "old" : "new";
+		e[0].prev = i;
+		s->tsc_events = i == 1 ? NULL : e;
+		s->ntsc_events = i == 1 ? 0 : 2;
+		assert_int_equal(store_write(st, s, 0), 0);
+		snapshot_unref(s);
+	}
+	assert_int_equal(store_tsc(st, "offsets", take_offset, &got), 0);
+	assert_int_equal(got.n, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(got.t[i].vcpu, 3);
+	assert_true(got.t[0].at == UINT64_MAX - 5 && got.t[0].prev == 2 && got.t[2].prev == 3);
+	assert_true(got.t[0].next == 1u << 31 && !got.t[0].ratio);
+	assert_true(!got.t[1].at && got.t[1].next == UINT64_MAX);
+	assert_true(got.t[1].ratio == 7 && got.t[1].frac_bits == 48);
+	got.n = 0;
+	assert_int_equal(store_tsc(st, "old", take_offset, &got), 0);
+	assert_int_equal(got.n, 2);
+	assert_int_equal(store_tsc(st, "nobody", take_offset, &got), -ENOENT);
+	got.n = 6;
+	assert_int_equal(store_tsc(st, "offsets", take_offset, &got), -ECANCELED);
 	store_close(st);
 }
 
@@ -763,6 +819,7 @@ int main(void)
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test_setup_teardown(what_is_written_is_read, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(times_are_found, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_recording_is_gone_on_with, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, make_dir, drop_dir),

@@ -10,7 +10,7 @@
 #include "field.h"
 #include "model_fixture.h"
 #include "sysroot.h"
-#include "../../collectors/tsc.h"
+#include "collector_tsc.h"
 
 #define DIR_TEXT "sys/kernel/debug/kvm/4711-9/vcpu"
 

@@ -51,9 +51,12 @@ static void check_layout(const struct layout_in *in)
 	assert_int_equal(l.list.y, l.head.h);
 	assert_int_equal(l.pane.y, l.list.y + l.list.h);
 	if (l.pane.h)
-		assert_int_equal(l.keys.y, l.pane.y + l.pane.h);
+		assert_int_equal(l.keys.y, l.pane.y + l.pane.h + l.timeline.h);
 	else
-		assert_int_equal(l.keys.y, l.list.y + l.list.h);
+		assert_int_equal(l.keys.y, l.list.y + l.list.h + l.timeline.h);
+	assert_int_equal(l.timeline.h, in->timeline && in->rows >= 10);
+	if (l.timeline.h)
+		assert_int_equal(l.timeline.y, in->rows - 2);
 	assert_int_equal(l.keys.y, in->rows - 1);
 	assert_true(l.list.h + l.pane.h >= 4);
 }
@@ -63,8 +66,12 @@ static void layout_fits_every_window(void **state)
 	(void)state;
 	for (int rows = 1; rows <= 100; rows++)
 		for (int cols = 1; cols <= 300; cols += cols < 140 ? 1 : 13)
-			for (int how = 0; how < 4; how++) {
-				const struct layout_in in = {rows, cols, how & 1, false, how & 2};
+			for (int how = 0; how < 8; how++) {
+				const struct layout_in in = {.rows = rows,
+							     .cols = cols,
+							     .pane_shown = how & 1,
+							     .list_small = how & 2,
+							     .timeline = how & 4};
 
 				check_layout(&in);
 			}

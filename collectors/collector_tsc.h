@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#ifndef KVMTOP_COLLECTORS_TSC_H
-#define KVMTOP_COLLECTORS_TSC_H
+#ifndef KVMTOP_COLLECTOR_TSC_H
+#define KVMTOP_COLLECTOR_TSC_H
 
 #include "collector.h"
 

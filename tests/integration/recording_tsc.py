@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, debugfs
+# limit: 120
+"""A recording has each write of a real guest's TSC offset with its moment, and merge takes them from there."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+
+TMP = os.environ.get("TEST_TMP", "/tmp")
+FILE = f"{TMP}/tsc.db"
+WRAP = 2**64
+
+
+def rows(name):
+    with sqlite3.connect(FILE, timeout=10) as db:
+        got = db.execute("SELECT vcpu,at,prev,next FROM tsc WHERE vm=? ORDER BY rowid", (name,)).fetchall()
+    db.close()
+    return got
+
+
+def started():
+    p = n.child([n.KVMTOP, "record", "-o", FILE, "-d", "0.25"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if any(x.startswith(f"kvmtop-{p.pid}-") for x in os.listdir(n.TRACEFS + "/instances")) and os.path.exists(FILE):
+            break
+        time.sleep(0.05)
+    return p
+
+
+def guest(name, *args):
+    return n.Guest(*args, tail=("-name", f"guest={name}"), program=n.posing_as("qemu-system-x86_64"))
+
+
+def wait_rows(name, enough):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            if enough(rows(name)):
+                break
+        except sqlite3.Error:
+            pass
+        time.sleep(0.2)
+    return rows(name)
+
+
+def merge(*args):
+    return subprocess.run([n.KVMTOP, "merge", *args], capture_output=True, text=True, timeout=60, check=False)
+
+
+def main():
+    p = started()
+    old = guest("tsc-a", "-c", 2, "-r", 50, "out:inf").go()
+    other = guest("tsc-b", "-r", 50, "out:inf").go()
+    got = wait_rows("tsc-a", lambda r: len([x for x in r if x[1]]) >= 2 and len([x for x in r if not x[1]]) >= 2)
+    wait_rows("tsc-b", lambda r: any(x[1] for x in r) and any(not x[1] for x in r))
+    writes, read = [x for x in got if x[1]], {x[0]: x[3] for x in got if not x[1]}
+    n.same(sorted({x[0] for x in writes}), [0, 1], "a VM that starts: the writes of both vCPUs are there")
+    n.ok(all(x[2] == 0 for x in writes[:2]), "from the first one on", writes)
+    n.ok(all(abs(x[3] + x[1]) < 5 * 10**9 for x in writes[:1]), "a new guest's TSC begins at about 0: offset = -host",
+         writes)
+    n.same(sorted(read), [0, 1], "and what was read of each")
+    p.send_signal(2)
+    p.wait(30)
+    n.same([x for x in os.listdir(n.TRACEFS + "/instances") if x.startswith(f"kvmtop-{p.pid}-")], [],
+           "its instance is gone with it")
+
+    now = writes[0][1] + 10**9
+    with open(f"{TMP}/host", "w", encoding="ascii") as f:
+        f.write(f"CPU 0/KVM-7 [000] d..1. {now}: a\nCPU 0/KVM-7 [000] d..1. {now + 1000}: b\n")
+    with open(f"{TMP}/guest", "w", encoding="ascii") as f:
+        f.write(f"sh-7 [001] d..1. {(now + 500 + read[1]) % WRAP}: g\n")
+    r = merge("-H", f"{TMP}/host", "-G", f"tsc-a={TMP}/guest", "--recording", FILE)
+    n.same([x.rsplit(": ", 1)[1] for x in r.stdout.splitlines() if x and x[0] != "#"], ["a", "g", "b"],
+           "merge --recording: the guest's line is where it belongs")
+    n.ok(f": {now + 500}: g" in r.stdout or f" {now + 500}: g" in r.stdout, "with the host's TSC", r.stdout)
+    r = merge("-H", f"{TMP}/host", "-G", f"nobody={TMP}/guest", "--recording", FILE)
+    n.ok(r.returncode == 2 and "no TSC offsets of a VM 'nobody'" in r.stderr, "a VM that is not in it", r.stderr)
+    r = merge("-H", f"{TMP}/host", "-G", f"{TMP}/guest", "--recording", FILE)
+    n.ok(r.returncode == 2 and "name the guest" in r.stderr, "a guest without a name", r.stderr)
+    r = merge("-H", f"{TMP}/host", "-G", f"tsc-a={TMP}/guest", "--recording", f"{TMP}/host")
+    n.ok(r.returncode == 2 and r.stderr.count("\n") == 1, "a file that is no recording", r.stderr)
+    old.kill()
+    other.kill()
+    n.done()
+
+
+main()
