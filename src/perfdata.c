@@ -418,6 +418,24 @@ const struct perf_event_attr *perfdata_attr(const struct perfdata *p, size_t eve
 	return event < p->nattr ? &p->attr[event] : NULL;
 }
 
+int perfdata_rewind(struct perfdata *p)
+{
+	if (p->fd >= 0 && p->file_size == UINT64_MAX)
+		return -ESPIPE;
+	perfdata_unpack_free(p->unpack);
+	p->unpack = NULL;
+	p->in.left = 0;
+	p->sum = (struct perfdata_sum){0};
+	if (!p->pipe)
+		return begin_data(p);
+	if (p->fd < 0)
+		p->in = (struct window){.at = p->bytes + PIPE_HEADER, .left = p->len - PIPE_HEADER};
+	else if (lseek(p->fd, PIPE_HEADER, SEEK_SET) < 0)
+		return -errno;
+	p->in.more = UINT64_MAX;
+	return 0;
+}
+
 const char *perfdata_cpuid(const struct perfdata *p)
 {
 	return p->cpuid;

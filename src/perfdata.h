@@ -74,8 +74,10 @@ struct perfdata_reader {
 	void *ctx;
 };
 
-/* Reads all of it, once. 0, -errno, or what the reader ended it with. */
+/* Reads all of it. 0, -errno, or what the reader ended it with. */
 int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader);
+/* Back to the first record, to read it once more. -ESPIPE: what went through a pipe is gone. */
+int perfdata_rewind(struct perfdata *p);
 
 /* The same for small ones: whole records, all of which are kept in memory to the end. */
 typedef int (*perfdata_record_fn)(void *ctx, const struct perfdata_record *r);

@@ -282,7 +282,9 @@ static int take(void *ctx, const struct perfdata_record *rec, void *slot)
 		return rc;
 	if (rec->type == PERF_RECORD_SAMPLE)
 		return take_sample(r, rec, slot);
-	return rec->type == PERF_RECORD_LOST && r->q->figures ? take_lost(r, rec, before) : 0;
+	if (rec->type != PERF_RECORD_LOST || !r->q->figures || r->run->losses_known)
+		return 0;
+	return take_lost(r, rec, before);
 }
 
 /* ---- in order ---- */
@@ -481,30 +483,71 @@ static void run_free(struct report_run *run)
 	free(run->loss);
 }
 
-int report_read(struct report *r, struct perfdata *p)
-{
-	struct perfdata_reader reader = {sizeof(struct report_event), false, take, give, r};
-	struct report_run run = {.want = wanted_types(r->q)};
-	int rc;
-
-	r->run = &run;
-	for (unsigned i = 0; i < KVM_EVENTS; i++)
-		run.fields[i] = fields_of(r, i);
-	rc = perfdata_run(p, &reader);
-	r->entries = r->seen[EV_ENTRY] && r->seen[EV_EXIT];
-	count_open(r);
-	run_free(&run);
-	r->run = NULL;
-	return rc;
-}
-
-void report_free(struct report *r)
+static void tables_free(struct report *r)
 {
 	for (unsigned k = 0; k < KIND_NR; k++) {
 		report_table_free(&r->figures[k]);
 		report_table_free(&r->perf[k]);
 	}
 	report_table_free(&r->diff);
+}
+
+static int read_once(struct report *r, struct perfdata *p, struct report_run *run)
+{
+	struct perfdata_reader reader = {sizeof(struct report_event), false, take, give, r};
+	int rc;
+
+	run->want = wanted_types(r->q);
+	for (unsigned i = 0; i < KVM_EVENTS; i++)
+		run->fields[i] = fields_of(r, i);
+	r->run = run;
+	rc = perfdata_run(p, &reader);
+	count_open(r);
+	return rc;
+}
+
+/*
+ * Once more with all losses known from the beginning: a CPU tells of its loss when it has room
+ * again, which may be long after pairs of other CPUs have been timed across it.
+ */
+static int read_again(struct report *r, struct perfdata *p, struct report_run *first)
+{
+	struct report_run run = {.loss = first->loss,
+				 .nlosses = first->nlosses,
+				 .loss_to = first->loss_to,
+				 .losses_known = true};
+	struct report fresh = {.q = r->q,
+			       .names = r->names,
+			       .format = r->format,
+			       .formats = r->formats,
+			       .nevents = r->nevents,
+			       .own_formats = r->own_formats};
+	int rc;
+
+	tables_free(r);
+	*r = fresh;
+	first->loss = NULL;
+	rc = read_once(r, p, &run);
+	run_free(&run);
+	return rc;
+}
+
+int report_read(struct report *r, struct perfdata *p)
+{
+	struct report_run run = {0};
+	int rc = read_once(r, p, &run);
+
+	if (!rc && run.nlosses && !perfdata_rewind(p))
+		rc = read_again(r, p, &run);
+	run_free(&run);
+	r->entries = r->seen[EV_ENTRY] && r->seen[EV_EXIT];
+	r->run = NULL;
+	return rc;
+}
+
+void report_free(struct report *r)
+{
+	tables_free(r);
 	kvm_names_free(r->names);
 	kvm_format_free(r->format);
 }

@@ -85,6 +85,7 @@ struct report_run {
 	struct report_loss *loss;
 	size_t nlosses, loss_room;
 	uint64_t loss_to;
+	bool losses_known; /* all of them, from the beginning */
 	uint32_t want; /* 1 << EV_… */
 };
 

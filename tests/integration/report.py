@@ -158,6 +158,20 @@ def losses(rec):
         yield r
 
 
+def late_loss(rec, file):
+    """A CPU that tells of its loss at the end only: no pair in between is timed."""
+    last = max((r for r in rec.records if rec.event(r)), key=rec.time)
+    cpu = last[rec.offset(pd.CPU):rec.offset(pd.CPU) + 4]
+    first = min((r for r in rec.records if rec.event(r) and r[rec.offset(pd.CPU):rec.offset(pd.CPU) + 4] == cpu), key=rec.time)
+    kept = [r for r in rec.records if rec.event(r) and r[rec.offset(pd.CPU):rec.offset(pd.CPU) + 4] != cpu]
+    kept = [r for r in rec.records if not rec.event(r)] + [first, *kept, rec.lost(last, 5000)]
+    rec.save(file, kept)
+    out = run("-i", file, "--format", "json")
+    j = json.loads(out.stdout)
+    ok(j["lost"] == 5000 and j["torn"] > 100 and sum(e["timed"] for e in j["exits"]) < 10 and "5000 events were lost" in out.stderr,
+       "a loss that is told of at the end: what came before it is not timed either", out.stdout[:500] + out.stderr)
+
+
 def other_vcpu(rec):
     """From its middle on each thread runs another vCPU."""
     half = sorted(rec.time(r) for r in rec.records if rec.event(r))[5000]
@@ -288,6 +302,7 @@ def main():
     ways = ways_to_read(file, rec)
     cut_short(file, ways)
     formats_of_output(file)
+    late_loss(rec, f"{TMP}/late.data")
     listed = 0
     for what, path, must in all_variants(rec):
         same_bytes(path, what)
