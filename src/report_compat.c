@@ -103,7 +103,15 @@ static int by_rank(const void *a, const void *b)
 	return x->seen > y->seen ? -1 : x->seen < y->seen;
 }
 
-/* Its "time" is the mean, without what is behind the point. */
+/* Its "time" is the mean, without what is behind the point; times that make no sense are the most.
+ */
+static uint64_t whole_mean(const struct report_row *r)
+{
+	if (r->mean >= 9e18)
+		return UINT64_MAX;
+	return r->mean > 0 ? (uint64_t)r->mean : 0;
+}
+
 static size_t rank(const struct report_table *t, enum report_sort sort, struct ranked *out)
 {
 	size_t n = 0;
@@ -112,7 +120,7 @@ static size_t rank(const struct report_table *t, enum report_sort sort, struct r
 		if (t->row[i]->timed)
 			out[n++] = (struct ranked){t->row[i], i,
 						   sort == SORT_SAMPLE ? t->row[i]->timed
-								       : (uint64_t)t->row[i]->mean};
+								       : whole_mean(t->row[i])};
 	if (n)
 		qsort(out, n, sizeof(*out), by_rank);
 	return n;

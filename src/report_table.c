@@ -81,7 +81,7 @@ struct report_row *report_row_get(struct report_table *t, const struct report_ke
 
 void report_row_add(struct report_row *r, uint64_t ns)
 {
-	double t = (double)(int64_t)ns, delta = t - r->mean; /* signed: quicker */
+	double t = (double)ns, delta = t - r->mean;
 
 	if (!r->timed || ns < r->min_ns)
 		r->min_ns = ns;
@@ -89,7 +89,7 @@ void report_row_add(struct report_row *r, uint64_t ns)
 		r->max_ns = ns;
 	r->timed++;
 	r->time_ns += ns;
-	r->mean += delta / (double)(int64_t)r->timed;
+	r->mean += delta / (double)r->timed;
 	r->m2 += delta * (t - r->mean);
 }
 
