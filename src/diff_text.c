@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "diff.h"
 #include "field.h"
+#include "format.h"
 #include "out.h"
 #include "text.h"
 
@@ -156,7 +157,7 @@ static void put_part(const struct diff *d, size_t first, size_t n, size_t most, 
 	for (size_t i = 0; i < shown; i++)
 		put_row(d, &d->row[first + i], out);
 	if (shown < n)
-		out_printf(out, "%zu rows more: --rows 0 shows all\n", n - shown);
+		out_printf(out, "and %zu more: --rows 0 shows all\n", n - shown);
 }
 
 static void put_time(char *buf, size_t size, int64_t wall)
@@ -202,15 +203,9 @@ static void put_fact(struct out *out, const char *name, const char *a, const cha
 {
 	put_word(out, name, 32);
 	out_text(out, " ");
-	if (a)
-		put_word(out, a, utf8_width(a) > 0 ? utf8_width(a) : 1);
-	else
-		out_text(out, "-");
+	format_escaped(out, text_escape, a ? a : "-");
 	out_text(out, " -> ");
-	if (b)
-		put_word(out, b, utf8_width(b) > 0 ? utf8_width(b) : 1);
-	else
-		out_text(out, "-");
+	format_escaped(out, text_escape, b ? b : "-");
 	out_text(out, "\n");
 }
 

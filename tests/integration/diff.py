@@ -136,7 +136,7 @@ def formats():
     n.ok(all(r["a"] == "" or abs(float(r["a"]) - j["a"]) < 1e-6 * (1 + abs(j["a"]))
              for r, j in zip(got, d["rows"])), "and the same figures")
     few = run("diff", A, B, "--rows", "1").stdout
-    n.ok("rows more: --rows 0 shows all" in few and "rows more" not in run("diff", A, B, "--rows", "0").stdout,
+    n.ok("more: --rows 0 shows all" in few and "more: --rows" not in run("diff", A, B, "--rows", "0").stdout,
          "--rows", few)
 
 

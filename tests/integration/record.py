@@ -128,8 +128,8 @@ def meanwhile():
     w = start("-o", file, "-d", "0.1")
     ok = wait_for(lambda: intervals(file) >= 3)
     seen = []
-    for i in range(3):
-        ok = ok and wait_for(lambda: intervals(file) >= 3 + 2 * i)
+    for _ in range(3):
+        ok = ok and wait_for(lambda: intervals(file) > (seen[-1] if seen else 2))
         seen.append(len(lines(file=file)[0]))
     n.ok(ok and 3 <= seen[0] < seen[1] < seen[2], "it is read while it is written, and grows", seen)
     p = run("record", "-o", file, "-n", "1")
