@@ -56,7 +56,8 @@ apply() { # the patches $@ instead of those in the folder `applied`
 	keep "${new[@]}"
 	for f; do
 		cp "$f" "$cache/applied/" # first: what fails in its middle has to be put back as well
-		patch -d "$cache/linux" -p1 -F0 -s -N --no-backup-if-mismatch <"$f" || die "$(basename "$f") does not fit $version"
+		patch -d "$cache/linux" -p1 -F0 -s -N --no-backup-if-mismatch <"$f" || \
+			die "$(basename "$f") does not fit $version; the series was made for $(cat "$patches/made-for")"
 	done
 	for f in "${old[@]}" "${new[@]}"; do
 		cmp -s "$before/$f" "$cache/linux/$f" && touch -r "$before/$f" "$cache/linux/$f"

@@ -7,6 +7,7 @@ src=$made/linux-source-9.9
 export KVMTOP_CACHE=$TEST_TMP/cache KERNEL_SOURCE=$made/linux-source-9.9.tar.xz
 mkdir -p "$src/mm" "$made/tree/patches/v9.9" "$made/tree/config"
 cp kernel-support/apply.sh kernel-support/lib.sh "$made/tree/"
+echo "linux-source-9.9 9.9.1" >"$made/tree/patches/v9.9/made-for"
 echo CONFIG_A=y >"$made/tree/config/lab.config"
 seq 20 >"$src/a.c"
 seq 30 50 >"$src/mm/b.c"
@@ -53,7 +54,8 @@ between "$([ "$(key)" != "$second" ] && echo 1 || echo 0)" 1 1 "as it is with an
 put 3 c.c same other
 sed -i 's/^-same$/-else/' "$made/tree/patches/v9.9/0003-x.patch"
 apply
-like "$rc $(cat "$TEST_TMP/err")" "^1 .*0003-x.patch does not fit" "a patch that does not fit is named"
+like "$rc $(cat "$TEST_TMP/err")" "^1 .*0003-x.patch does not fit .* made for linux-source-9.9 9.9.1" \
+	"a patch that does not fit is named, and what the series was made for"
 rm "$made/tree/patches/v9.9/0003-x.patch"
 apply
 is "$rc $(cat c.c) $(sed -n 5p a.c)" "0 same five" "and nothing of it stays"
