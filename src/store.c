@@ -74,6 +74,16 @@ int store_run(struct store *st, enum store_statement which)
 	return rc;
 }
 
+int store_run_with(struct store *st, enum store_statement which, int64_t v)
+{
+	sqlite3_stmt *s = store_stmt(st, which);
+
+	if (!s)
+		return store_errno(st);
+	sqlite3_bind_int64(s, 1, v);
+	return store_run(st, which);
+}
+
 int store_exec(struct store *st, const char *sql)
 {
 	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_errno(st);

@@ -126,16 +126,6 @@ static int oldest(struct store *st, unsigned tier, struct row *row, int most)
 	return n;
 }
 
-static int run_with(struct store *st, enum store_statement which, int64_t v)
-{
-	sqlite3_stmt *s = store_stmt(st, which);
-
-	if (!s)
-		return store_errno(st);
-	sqlite3_bind_int64(s, 1, v);
-	return store_run(st, which);
-}
-
 static bool segment_open(const struct store *st, int64_t segment)
 {
 	for (int i = 0; i < STORE_TIERS; i++)
@@ -152,15 +142,15 @@ static int drop(struct store *st, const struct row *row, int n)
 
 	for (int i = 0; i < n && !rc; i++) {
 		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]) && !rc; k++)
-			rc = run_with(st, parts[k], row[i].id);
+			rc = store_run_with(st, parts[k], row[i].id);
 		/* Texts go with the last interval that has them. */
 		if ((i + 1 < n && row[i + 1].segment == row[i].segment) ||
 		    segment_open(st, row[i].segment))
 			continue;
 		if (!rc)
-			rc = run_with(st, ST_DEL_TEXT, row[i].segment);
+			rc = store_run_with(st, ST_DEL_TEXT, row[i].segment);
 		if (!rc)
-			rc = run_with(st, ST_DEL_SEGMENT, row[i].segment);
+			rc = store_run_with(st, ST_DEL_SEGMENT, row[i].segment);
 	}
 	return rc;
 }

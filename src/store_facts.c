@@ -7,16 +7,6 @@
 #include "store_priv.h"
 #include "store_schema.h"
 
-static int run_with(struct store *st, enum store_statement which, int64_t v)
-{
-	sqlite3_stmt *s = store_stmt(st, which);
-
-	if (!s)
-		return store_errno(st);
-	sqlite3_bind_int64(s, 1, v);
-	return store_run(st, which);
-}
-
 static int add_all(struct store *st, const struct host_facts *f, int64_t since)
 {
 	sqlite3_stmt *s = store_stmt(st, ST_FACT);
@@ -40,7 +30,7 @@ int store_write_facts(struct store *st, const struct host_facts *f)
 	rc = store_run(st, ST_BEGIN);
 	if (rc)
 		return rc;
-	rc = run_with(st, ST_DEL_FACTS, since);
+	rc = store_run_with(st, ST_DEL_FACTS, since);
 	if (!rc)
 		rc = add_all(st, f, since);
 	if (!rc) /* those of intervals that are gone */

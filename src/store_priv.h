@@ -96,6 +96,8 @@ int store_errno(struct store *st); /* of what SQLite said last; never 0 */
 sqlite3_stmt *store_stmt(struct store *st, enum store_statement which); /* NULL: see store_errno */
 /* Runs it to its end and resets it. 0 or -errno. */
 int store_run(struct store *st, enum store_statement which);
+/* The same with the first of its values bound. */
+int store_run_with(struct store *st, enum store_statement which, int64_t v);
 int store_exec(struct store *st, const char *sql);
 int store_pack(const struct store_put *from, struct store_put *to); /* zlib */
 /* want: the length unpacked. */

@@ -44,18 +44,13 @@ static int add_one(struct store *st, const struct snapshot *s, const struct snap
 
 int store_add_tsc(struct store *st, const struct snapshot *s, int64_t id)
 {
-	sqlite3_stmt *q;
 	int rc = 0;
 
 	for (size_t i = 0; i < s->ntsc_events && !rc; i++)
 		rc = add_one(st, s, &s->tsc_events[i], id);
 	if (rc || !s->ntsc_events)
 		return rc;
-	q = store_stmt(st, ST_OLD_TSC);
-	if (!q)
-		return store_errno(st);
-	sqlite3_bind_int64(q, 1, ROWS_MOST);
-	return store_run(st, ST_OLD_TSC);
+	return store_run_with(st, ST_OLD_TSC, ROWS_MOST);
 }
 
 int store_tsc(struct store *st, const char *vm, int (*fn)(void *ctx, const struct store_tsc *t),

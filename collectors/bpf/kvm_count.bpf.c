@@ -7,31 +7,18 @@
  * the verifier lets nobody add a variable to the context.
  */
 #include "kvm_counts.h"
+#include "programs.h"
 
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
 #define USER_HLT 5 /* KVM_EXIT_HLT: the VMM waits, for its guest does */
 #define BIT(n) (1u << (n))
-/* Of 0 the kernel takes the event away from everybody who listens to the tracepoint through perf.
- */
-#define PASS_ON 1
 /* For the verifier; the compiler would know it already, and leave it out or test a copy. */
 #define BOUND(v, room)                                                                             \
 	do {                                                                                       \
 		asm volatile("" : "+r"(v));                                                        \
 		(v) &= (room)-1;                                                                   \
 	} while (0)
-
-#define MAPPED_ARRAY(name, of)                                                                     \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
-		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
-		__uint(max_entries, 1);                                                            \
-		__type(key, __u32);                                                                \
-		__type(value, of);                                                                 \
-	} name SEC(".maps")
 
 MAPPED_ARRAY(threads, struct kc_thread);
 MAPPED_ARRAY(slots, struct kc_slot);

@@ -12,24 +12,11 @@
  * the fields of an event are is told before loading, in constants read from its `format`.
  */
 #include "sched_wait.h"
+#include "programs.h"
 
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-/* Of 0 the kernel takes the event away from everybody who listens to the tracepoint through perf.
- */
-#define PASS_ON 1
 #define STATES 0xff /* of prev_state: why it sleeps; 0: it could go on */
-
-#define MAPPED_ARRAY(name, of)                                                                     \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
-		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
-		__uint(max_entries, 1);                                                            \
-		__type(key, __u32);                                                                \
-		__type(value, of);                                                                 \
-	} name SEC(".maps")
 
 MAPPED_ARRAY(threads, struct sw_thread);
 MAPPED_ARRAY(sets, struct sw_set); /* SW_SETS a thread */

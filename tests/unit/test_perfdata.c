@@ -9,27 +9,12 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "perf_files.h"
 #include "replay.h"
 
 #define DATA "tests/data/perf/"
-#define SIZE_MAX_FILE (2u << 20)
 
 /* ---- real ones ---- */
-
-static uint8_t *unpack(const char *name, size_t *len)
-{
-	uint8_t *bytes = malloc(SIZE_MAX_FILE);
-	char command[160];
-	FILE *f;
-
-	snprintf(command, sizeof(command), "xz -dc " DATA "%s.perf.data.xz", name);
-	f = popen(command, "r");
-	assert_non_null(f);
-	*len = fread(bytes, 1, SIZE_MAX_FILE, f);
-	assert_int_equal(pclose(f), 0);
-	assert_true(*len > 100000 && *len < SIZE_MAX_FILE);
-	return bytes;
-}
 
 /* perf's row without its brackets, with single blanks; false: no row. */
 static bool perf_row(const char *line, char *out, size_t size)

@@ -15,32 +15,15 @@
 
 #include "kvm_names.h"
 #include "perfdata.h"
+#include "perf_files.h"
 #include "report.h"
 #include "report_out.h"
-
-#define DATA "tests/data/perf/"
-#define SIZE_MAX_FILE (2u << 20)
 
 /* libtraceevent forgets what it has read of a text that turns out to be malformed. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libtraceevent";
-}
-
-static uint8_t *unpack(const char *name, size_t *len)
-{
-	uint8_t *bytes = malloc(SIZE_MAX_FILE);
-	char command[160];
-	FILE *f;
-
-	snprintf(command, sizeof(command), "xz -dc " DATA "%s.perf.data.xz", name);
-	f = popen(command, "r");
-	assert_non_null(f);
-	*len = fread(bytes, 1, SIZE_MAX_FILE, f);
-	assert_int_equal(pclose(f), 0);
-	assert_true(*len > 20000 && *len < SIZE_MAX_FILE);
-	return bytes;
 }
 
 static const struct report_query all = {.kinds = REPORT_KINDS, .figures = true, .as_perf = true};
