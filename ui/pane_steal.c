@@ -14,6 +14,7 @@
 #define TABLE_W 46 /* columns of the table; the graphs take what is right of it */
 #define LARGE_FROM 14 /* lines that the pane needs before the large graph is shown */
 #define LARGE_H 6
+#define BOTH_FROM 18 /* below, the large graph gives way to who had the CPU */
 #define MAX_COLS 512
 
 static const struct column cols[] = {
@@ -132,10 +133,17 @@ static int who_lines(const struct pane_ctx *c, int h)
 	return want < room ? want : room;
 }
 
+static int large_lines(const struct pane_ctx *c, int h, const struct snap_vcpu *v)
+{
+	int lines = h >= LARGE_FROM && v && c->vm ? LARGE_H + 1 : 0;
+
+	return lines && h < BOTH_FROM && who_lines(c, h - lines) < steal_who_lines(c) ? 0 : lines;
+}
+
 static void draw(const struct pane_ctx *c, const struct area *a)
 {
 	const struct snap_vcpu *v = pane_selected(c);
-	int large = a->h >= LARGE_FROM && v && c->vm ? LARGE_H + 1 : 0;
+	int large = large_lines(c, a->h, v);
 	int who = who_lines(c, a->h - large), h = a->h - large - who;
 	int w = a->w > TABLE_W + 12 ? TABLE_W : a->w;
 	struct area part = area_sub(a, 0, 0, h, w);

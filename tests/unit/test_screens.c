@@ -75,6 +75,7 @@ static const struct screen screens[] = {
 	{"symbols-40x10", 10, 40, "4", {.nvms = 4}, 9, false, false},
 	{"steal-100x30", 30, 100, "5", {.nvms = 4}, 9, false, false},
 	{"steal-80x24", 24, 80, "5", {.nvms = 4}, 9, false, false},
+	{"steal-100x36", 36, 100, "5", {.nvms = 4}, 9, false, false},
 	{"steal-vcpu-80x24", 24, 80, "\r5", {.nvms = 4}, 9, false, false},
 	{"steal-vm-other-80x24", 24, 80, "j5", {.nvms = 4}, 9, false, false},
 	{"steal-off-80x24", 24, 80, "5", {.nvms = 4, .no_waits = true}, 9, false, false},
