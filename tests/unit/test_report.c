@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -171,10 +172,13 @@ static void through_a_pipe(void **state)
 	assert_int_equal(pipe(fd), 0);
 	child = fork();
 	if (!child) {
+		close(fd[0]);
 		while (at < len) {
 			size_t n = len - at < 4099 ? len - at : 4099;
 
-			at += (size_t)write(fd[1], bytes + at, n);
+			if (write(fd[1], bytes + at, n) != (ssize_t)n)
+				_exit(1);
+			at += n;
 		}
 		_exit(0);
 	}
@@ -186,6 +190,7 @@ static void through_a_pipe(void **state)
 	report_free(&r);
 	perfdata_free(p);
 	close(fd[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 	free(bytes);
 }
 
