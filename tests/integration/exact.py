@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events
-# limit: 90
+# limit: 180
 """kvmtop's counts of real KVM events equal what the guests did, to the last one."""
 
 import os

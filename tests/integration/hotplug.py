@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events, cpus2
-# limit: 60
+# limit: 120
 """A CPU that goes and comes back: the events on it count again, also when kvmtop never saw it away.
 
 Through perf's rings, of which that CPU's has to be opened anew, something is missed, and that is said;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events
-# limit: 90
+# limit: 180
 """Which VM and which vCPU an event or a second of CPU time belongs to, in the awkward cases."""
 
 import glob
