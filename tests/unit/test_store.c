@@ -24,6 +24,7 @@
 #include "store_priv.h"
 #include "store_reduce.h"
 #include "store_time.h"
+#include "store_file.h"
 #include "written.h"
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
@@ -262,58 +263,6 @@ static void damage_is_refused(void **state)
 
 /* ---- the file ---- */
 
-struct file {
-	char dir[64], path[96];
-};
-
-static int make_dir(void **state)
-{
-	struct file *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	snprintf(f->dir, sizeof(f->dir), "/tmp/test-store.XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	snprintf(f->path, sizeof(f->path), "%s/r.db", f->dir);
-	*state = f;
-	return 0;
-}
-
-static int drop_dir(void **state)
-{
-	static const char *const names[] = {"r.db", "r.db-wal", "r.db-shm", "link.db"};
-	struct file *f = *state;
-	char path[128];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", f->dir, names[i]);
-		unlink(path);
-	}
-	rmdir(f->dir);
-	free(f);
-	return 0;
-}
-
-static struct store *create(const struct file *f)
-{
-	const struct store_keep keep = {0};
-	struct store *st = NULL;
-	char err[300] = "";
-
-	if (store_create(f->path, &keep, &st, err, sizeof(err)))
-		fail_msg("%s", err);
-	return st;
-}
-
-static struct store *open_again(const struct file *f)
-{
-	struct store *st = NULL;
-	char err[300] = "";
-
-	if (store_open(f->path, &st, err, sizeof(err)))
-		fail_msg("%s", err);
-	return st;
-}
-
 /* The i-th interval of a recording of a second each. */
 static struct snapshot *step(unsigned i)
 {
@@ -365,88 +314,6 @@ static void what_is_written_is_read(void **state)
 	}
 	assert_int_equal(store_find(rd, STORE_NEXT, at.id, &at), -ENOENT);
 	store_close(rd);
-	store_close(st);
-}
-
-/* Each part of the time line has the worst of its intervals, and where it is. */
-static void moments_are_the_worst(void **state)
-{
-	const struct file *f = *state;
-	struct store *st = create(f);
-	struct store_moment m[8];
-	struct store_range range;
-
-	for (unsigned i = 0; i < 20; i++) {
-		struct snapshot *s = step(i % 4 ? i : 15 - i / 4);
-		struct snap_vm *vms = (struct snap_vm *)s->vms;
-
-		s->wall.tv_sec = 1790000000 + i + (i >= 10 ? 20 : 0); /* a gap */
-		for (size_t k = 0; k < s->nvms; k++)
-			vms[k].steal_max = value_known(i == 7 ? 80.25 : i);
-		assert_int_equal(store_write(st, s, 0), 0);
-		snapshot_unref(s);
-	}
-	assert_int_equal(store_range(st, &range), 0);
-	assert_int_equal(store_moments(st, &range, m, 4), 2); /* two parts are empty */
-	assert_true(m[0].steal_max > 80.2 && m[0].steal_max < 80.3);
-	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
-	assert_int_equal(m[1].wall / NS_PER_S, 1790000039);
-	assert_true(m[1].steal_max > 18.9 && m[1].steal_max < 19.1);
-	/* No more than there is room for, and one part alone. */
-	assert_int_equal(store_moments(st, &range, m, 1), 1);
-	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
-	store_close(st);
-}
-
-struct offsets {
-	struct store_tsc t[8];
-	size_t n;
-};
-
-static int take_offset(void *ctx, const struct store_tsc *t)
-{
-	struct offsets *o = ctx;
-
-	assert_true(o->n < 8);
-	o->t[o->n++] = *t;
-	return o->n == 7 ? -ECANCELED : 0;
-}
-
-/* Of several VMs of one name the one that was seen last; writes and readings in their order. */
-static void offsets_are_of_the_newest_vm(void **state)
-{
-	const struct file *f = *state;
-	struct store *st = create(f);
-	struct snap_tsc_event e[2] = {
-		{.vm = 0, .kvm_id = 3, .at = UINT64_MAX - 5, .next = 1u << 31},
-		{.vm = 0, .kvm_id = 3, .next = UINT64_MAX, .ratio = 7, .frac_bits = 48}};
-	struct offsets got = {0};
-	for (unsigned i = 0; i < 4; i++) {
-		struct snapshot *s = step(i);
-		struct snap_vm *vms = (struct snap_vm *)s->vms;
-
-		vms[0].name = "offsets";
-		vms[0].vm_id = i < 2 ? "old" : "new";
-		e[0].prev = i;
-		s->tsc_events = i == 1 ? NULL : e;
-		s->ntsc_events = i == 1 ? 0 : 2;
-		assert_int_equal(store_write(st, s, 0), 0);
-		snapshot_unref(s);
-	}
-	assert_int_equal(store_tsc(st, "offsets", take_offset, &got), 0);
-	assert_int_equal(got.n, 4);
-	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(got.t[i].vcpu, 3);
-	assert_true(got.t[0].at == UINT64_MAX - 5 && got.t[0].prev == 2 && got.t[2].prev == 3);
-	assert_true(got.t[0].next == 1u << 31 && !got.t[0].ratio);
-	assert_true(!got.t[1].at && got.t[1].next == UINT64_MAX);
-	assert_true(got.t[1].ratio == 7 && got.t[1].frac_bits == 48);
-	got.n = 0;
-	assert_int_equal(store_tsc(st, "old", take_offset, &got), 0);
-	assert_int_equal(got.n, 2);
-	assert_int_equal(store_tsc(st, "nobody", take_offset, &got), -ENOENT);
-	got.n = 6;
-	assert_int_equal(store_tsc(st, "offsets", take_offset, &got), -ECANCELED);
 	store_close(st);
 }
 
@@ -818,8 +685,6 @@ int main(void)
 		cmocka_unit_test(bytes_give_the_same_snapshot),
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test_setup_teardown(what_is_written_is_read, make_dir, drop_dir),
-		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
-		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(times_are_found, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_recording_is_gone_on_with, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, make_dir, drop_dir),

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What recordings have beside their intervals: the time line, and TSC offsets. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "clock.h"
+#include "store.h"
+#include "store_file.h"
+/* The helper is part of each test program that needs it. */
+#include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
+
+static struct snapshot *step(unsigned i)
+{
+	const struct made m = {.nvms = 3, .step = i};
+	struct snapshot *s = made_snapshot(&m);
+
+	assert_non_null(s);
+	s->wall = (struct timespec){.tv_sec = 1790000000 + i, .tv_nsec = 250000000};
+	s->dt = NS_PER_S;
+	return s;
+}
+
+/* Each part of the time line has the worst of its intervals, and where it is. */
+static void moments_are_the_worst(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	struct store_moment m[8];
+	struct store_range range;
+
+	for (unsigned i = 0; i < 20; i++) {
+		struct snapshot *s = step(i);
+		struct snap_vm *vms = (struct snap_vm *)s->vms;
+
+		s->wall.tv_sec = 1790000000 + i + (i >= 10 ? 20 : 0); /* a gap */
+		for (size_t k = 0; k < s->nvms; k++)
+			vms[k].steal_max = value_known(i == 7 ? 80.25 : i);
+		assert_int_equal(store_write(st, s, 0), 0);
+		snapshot_unref(s);
+	}
+	assert_int_equal(store_range(st, &range), 0);
+	assert_int_equal(store_moments(st, &range, m, 4), 2); /* two parts are empty */
+	assert_true(m[0].steal_max > 80.2 && m[0].steal_max < 80.3);
+	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
+	assert_int_equal(m[1].wall / NS_PER_S, 1790000039);
+	assert_true(m[1].steal_max > 18.9 && m[1].steal_max < 19.1);
+	/* No more than there is room for, and one part alone. */
+	assert_int_equal(store_moments(st, &range, m, 1), 1);
+	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
+	store_close(st);
+}
+
+struct offsets {
+	struct store_tsc t[8];
+	size_t n;
+};
+
+static int take_offset(void *ctx, const struct store_tsc *t)
+{
+	struct offsets *o = ctx;
+
+	assert_true(o->n < 8);
+	o->t[o->n++] = *t;
+	return o->n == 7 ? -ECANCELED : 0;
+}
+
+/* Of several VMs of one name the one that was seen last; writes and readings in their order. */
+static void offsets_are_of_the_newest_vm(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	struct snap_tsc_event e[2] = {
+		{.vm = 0, .kvm_id = 3, .at = UINT64_MAX - 5, .next = 1u << 31},
+		{.vm = 0, .kvm_id = 3, .next = UINT64_MAX, .ratio = 7, .frac_bits = 48}};
+	struct offsets got = {0};
+	for (unsigned i = 0; i < 4; i++) {
+		struct snapshot *s = step(i);
+		struct snap_vm *vms = (struct snap_vm *)s->vms;
+
+		vms[0].name = "offsets";
+		vms[0].vm_id = i < 2 ? "old" : "new";
+		e[0].prev = i;
+		s->tsc_events = i == 1 ? NULL : e;
+		s->ntsc_events = i == 1 ? 0 : 2;
+		assert_int_equal(store_write(st, s, 0), 0);
+		snapshot_unref(s);
+	}
+	assert_int_equal(store_tsc(st, "offsets", take_offset, &got), 0);
+	assert_int_equal(got.n, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(got.t[i].vcpu, 3);
+	assert_true(got.t[0].at == UINT64_MAX - 5 && got.t[0].prev == 2 && got.t[2].prev == 3);
+	assert_true(got.t[0].next == 1u << 31 && !got.t[0].ratio);
+	assert_true(!got.t[1].at && got.t[1].next == UINT64_MAX);
+	assert_true(got.t[1].ratio == 7 && got.t[1].frac_bits == 48);
+	got.n = 0;
+	assert_int_equal(store_tsc(st, "old", take_offset, &got), 0);
+	assert_int_equal(got.n, 2);
+	assert_int_equal(store_tsc(st, "nobody", take_offset, &got), -ENOENT);
+	got.n = 6;
+	assert_int_equal(store_tsc(st, "offsets", take_offset, &got), -ECANCELED);
+	store_close(st);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
