@@ -109,6 +109,13 @@ static int read_samples(struct job *j)
 	struct sysroot *root = NULL;
 	int rc;
 
+	if (j->o->sort || j->o->reverse || j->o->vcpus || j->o->explain_perf) {
+		fprintf(stderr,
+			"kvmtop: %s: samples of where CPUs were, not KVM's events: leave --key, "
+			"--reverse, --vcpu and --explain-perf away\n",
+			j->shown);
+		return -EINVAL;
+	}
 	j->samples = true;
 	rc = report_samples_read(&j->s, &j->q, j->p);
 	if (!rc)

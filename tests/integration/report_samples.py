@@ -91,6 +91,8 @@ def main():
     ok({(r["domain"], r["symbol"]): r["samples"] for r in j["symbols"]} == wanted and j["samples"] == 2466, "JSON has the same")
     out = report("-i", file, "--perf-compat")
     ok(out.returncode == 1 and out.stderr.count("\n") == 1, "perf kvm stat report has no table of it", out.stderr)
+    out = report("-i", file, "-k", "p99")
+    ok(out.returncode == 1 and out.stderr.count("\n") == 1 and not out.stdout, "an order that samples do not have is refused", out.stderr)
     print(f"1..{count}")
     return 0
 
