@@ -203,6 +203,24 @@ static void check_uses(const struct snapshot *s)
 		must(s->findings[i].text[0] && s->findings[i].since <= s->time);
 }
 
+static void check_slow(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nvms; i++) {
+		const struct snap_slows *w = &s->vms[i].slow;
+		uint64_t fresh = 0;
+
+		must(w->total >= w->count && w->first + w->n <= s->nslow);
+		for (uint32_t k = 0; k < w->n; k++) {
+			const struct snap_slow *x = &s->slow[w->first + k];
+
+			must(x->vm == i && x->vcpu < (int32_t)s->nvcpus);
+			must(x->exit && x->rip && x->name && x->user && x->time && x->at);
+			fresh += x->fresh;
+		}
+		must(fresh <= w->count);
+	}
+}
+
 static void some_commit(struct fuzz *f)
 {
 	struct snapshot *s;
@@ -212,6 +230,7 @@ static void some_commit(struct fuzz *f)
 	must(s);
 	check_rows(f, s);
 	check_uses(s);
+	check_slow(s);
 	snapshot_unref(s);
 	inventory_sweep_old(f->inv);
 }
@@ -219,7 +238,10 @@ static void some_commit(struct fuzz *f)
 static void step(struct fuzz *f)
 {
 	unsigned op = byte(f);
-	struct demand d = {.exits_all_vcpus = op & 0x40, .vm = op >> 4 & 3};
+	struct demand d = {.exits_all_vcpus = op & 0x40,
+			   .vm = op >> 4 & 3,
+			   .slow_ns = op & 0x80 ? SCALE : 0,
+			   .slow_past = op & 0x40};
 	struct loss l = {
 		.from = f->now * SCALE - (int64_t)op * 4 * SCALE, .to = f->now * SCALE, .n = 1};
 
