@@ -145,6 +145,19 @@ int anon_learn(struct anon *a, const struct snapshot *s)
 	return rc;
 }
 
+int anon_learn_vm(struct anon *a, const char *text)
+{
+	static const size_t dashes[] = {8, 13, 18, 23};
+	bool uuid = strlen(text) == 36;
+
+	for (size_t i = 0; i < 4 && uuid; i++)
+		uuid = text[dashes[i]] == '-';
+	/* Else an id is a process and its start, which names nobody. */
+	if (!uuid && strchr(text, '-') && text[strspn(text, "0123456789-")] == '\0')
+		return 0;
+	return learn(a, uuid ? WORD_UUID : WORD_VM, text);
+}
+
 int anon_learn_host(struct anon *a, const struct host_facts *f)
 {
 	int rc = learn_host(a, host_facts_get(f, "node"));

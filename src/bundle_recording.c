@@ -221,6 +221,16 @@ static int copy_one(struct bundle *b, const struct store_at *at, struct snapshot
 	return 0;
 }
 
+/* Also of VMs that are in no interval of the range. */
+static char *other_name(void *ctx, const char *text)
+{
+	struct bundle *b = ctx;
+
+	if (!b->anon)
+		return strdup(text);
+	return anon_learn_vm(b->anon, text) ? NULL : anon_text(b->anon, text);
+}
+
 static int copy_all(struct bundle *b, struct copying *c, const char *path, int *fd, char *err)
 {
 	int rc = store_copy_new(path, &c->to, err, BUNDLE_ERR);
@@ -228,7 +238,11 @@ static int copy_all(struct bundle *b, struct copying *c, const char *path, int *
 	if (rc)
 		return rc;
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	rc = *fd < 0 ? -errno : visit(b, copy_one, c);
+	rc = *fd < 0 ? -errno : 0;
+	if (!rc)
+		rc = store_copy_tsc(b->store, b->last.id, other_name, b, c->to);
+	if (!rc)
+		rc = visit(b, copy_one, c);
 	if (!rc)
 		rc = store_copy_end(c->to);
 	store_close(c->to);

@@ -154,6 +154,12 @@ int store_copy(struct store *from, const struct store_at *at, const struct snaps
 	       struct store *to);
 /* Facts that hold from the interval `since` on; before store_copy() of that one. 0 or -errno. */
 int store_copy_facts(struct store *to, const struct host_facts *f, int64_t since);
+/*
+ * TSC offsets up to the interval `last`; name is told of each VM's name and id and gives what is
+ * written instead, for free() (NULL: no memory). 0 or -errno.
+ */
+int store_copy_tsc(struct store *from, int64_t last, char *(*name)(void *ctx, const char *text),
+		   void *ctx, struct store *to);
 int store_copy_end(struct store *to); /* 0 or -errno; store_close() follows */
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Intervals of a recording as a recording of their own (store.h). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host_facts.h"
@@ -63,6 +64,56 @@ int store_copy(struct store *from, const struct store_at *at, const struct snaps
 		rc = store_add(to, s, o.tier, at->session, at->id, o.skipped, o.merged);
 	if (!rc)
 		to->last_id = at->id;
+	return rc;
+}
+
+/* One row, in the order of the table's columns: the fourth and the fifth are the VM's. */
+static int copy_tsc_row(sqlite3_stmt *row, char *(*name)(void *ctx, const char *text), void *ctx,
+			struct store *to)
+{
+	sqlite3_stmt *q = store_stmt(to, ST_TSC);
+	char *text[2] = {NULL, NULL};
+	int rc = q ? 0 : store_errno(to);
+
+	for (int i = 0; i < 11 && !rc; i++) {
+		const char *from =
+			i == 3 || i == 4 ? (const char *)sqlite3_column_text(row, i) : NULL;
+
+		if (i == 3 || i == 4) {
+			text[i - 3] = name(ctx, from ? from : "");
+			sqlite3_bind_text(q, i + 1, text[i - 3], -1, SQLITE_STATIC);
+			rc = text[i - 3] ? 0 : -ENOMEM;
+		} else if (sqlite3_column_type(row, i) == SQLITE_INTEGER) {
+			sqlite3_bind_int64(q, i + 1, sqlite3_column_int64(row, i));
+		} else {
+			sqlite3_bind_null(q, i + 1);
+		}
+	}
+	if (!rc)
+		rc = store_run(to, ST_TSC);
+	free(text[0]);
+	free(text[1]);
+	return rc;
+}
+
+int store_copy_tsc(struct store *from, int64_t last, char *(*name)(void *ctx, const char *text),
+		   void *ctx, struct store *to)
+{
+	sqlite3_stmt *s;
+	int rc = 0, step = SQLITE_DONE;
+
+	from->steps = to->steps = 0;
+	if (from->version < STORE_VERSION_FACTS)
+		return 0;
+	s = store_stmt(from, ST_TSC_UP_TO);
+	if (!s)
+		return store_errno(from);
+	sqlite3_bind_int64(s, 1, last);
+	while (!rc && (step = sqlite3_step(s)) == SQLITE_ROW)
+		rc = copy_tsc_row(s, name, ctx, to);
+	if (!rc && step != SQLITE_DONE)
+		rc = store_errno(from);
+	sqlite3_reset(s);
 	return rc;
 }
 

@@ -43,6 +43,7 @@ enum store_statement {
 	ST_TSC,
 	ST_OLD_TSC,
 	ST_TSC_OF,
+	ST_TSC_UP_TO,
 	ST_RANGE,
 	ST_MOMENTS,
 	ST_OLDEST,

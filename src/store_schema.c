@@ -139,6 +139,7 @@ const char *const store_sql[] = {
 	[ST_TSC_OF] = "SELECT vcpu,at,prev,next,ratio,frac_bits FROM tsc JOIN (SELECT vm_id AS v,"
 		      "session AS s FROM tsc WHERE vm=?1 OR vm_id=?1 ORDER BY rowid DESC LIMIT 1)"
 		      " ON vm_id=v AND session=s ORDER BY tsc.rowid",
+	[ST_TSC_UP_TO] = "SELECT * FROM tsc WHERE interval<=? ORDER BY rowid",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
 	/* id and time are those of the row that has the maximum: SQLite says so. */
 	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),"

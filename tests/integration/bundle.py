@@ -105,6 +105,8 @@ def whole():
     with sqlite3.connect(db) as a, sqlite3.connect(FILE) as b:
         facts = "SELECT name, value FROM facts ORDER BY name"
         n.same(a.execute(facts).fetchall(), b.execute(facts).fetchall(), "with the host's facts")
+        tsc = "SELECT * FROM tsc ORDER BY rowid"
+        n.same(a.execute(tsc).fetchall(), b.execute(tsc).fetchall(), "and the TSC offsets")
         n.same(a.execute("PRAGMA integrity_check").fetchone()[0], "ok", "a sound database")
     p = run("bundle", FILE, "-o", file)
     n.ok(p.returncode == 1 and "it is there already" in p.stderr and p.stdout == "", "it is never written over",

@@ -71,6 +71,7 @@ static void words_are_replaced(void **state)
 		{"nothing of it", "nothing of it"},
 	};
 	struct anon *a = knows(names, 4);
+	char *text;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -80,6 +81,13 @@ static void words_are_replaced(void **state)
 		assert_string_equal(got, rows[i].want);
 		free(got);
 	}
+	/* Of VMs that are in no interval: names and UUIDs, not a process and its start. */
+	assert_int_equal(anon_learn_vm(a, "oldmail"), 0);
+	assert_int_equal(anon_learn_vm(a, "8f7c2c1e-1b2d-4c3e-9f00-0000000000aa"), 0);
+	assert_int_equal(anon_learn_vm(a, "4711-991"), 0);
+	text = anon_text(a, "oldmail 8f7c2c1e-1b2d-4c3e-9f00-0000000000aa 4711-991");
+	assert_string_equal(text, "vm-5 uuid-1 4711-991");
+	free(text);
 	anon_free(a);
 	anon_free(NULL);
 }
