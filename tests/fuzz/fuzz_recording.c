@@ -10,6 +10,13 @@
 
 #define INTERVALS_MOST 8
 
+static int take_tsc(void *ctx, const struct store_tsc *t)
+{
+	(void)ctx;
+	(void)t;
+	return 0;
+}
+
 static void read_all(struct store *st)
 {
 	struct store_range range;
@@ -19,6 +26,7 @@ static void read_all(struct store *st)
 	int n = 0;
 
 	(void)store_range(st, &range);
+	(void)store_tsc(st, "web01", take_tsc, NULL);
 	(void)store_find(st, STORE_AT, 1790000000000000000, &at);
 	for (int rc = store_find(st, STORE_FIRST, 0, &at); !rc && n < INTERVALS_MOST; n++) {
 		if (!store_read(st, at.id, &s))
