@@ -76,7 +76,7 @@ def many(how):
 def live_limit():
     """The key x, in the middle of a run, and pane 0."""
     g = n.Guest("-m", "user", "-l", "inf", "hold:50 out:20").go()
-    t = screen_lib.Terminal(f"{n.KVMTOP} --color never --max-overhead 0", 100, 30)
+    t = screen_lib.Terminal(f"{n.KVMTOP} --color never --max-overhead 0 -p {g.pid}", 100, 30)
     n.ok(t.until(lambda s: "tinyvm" in s or str(g.pid) in s, 40) is not None, "the VM is on screen", t.text())
     t.keys("0")
     n.ok(t.until(lambda s: "not looked for" in s, 20) is not None, "nobody asked: the pane says so", t.text())
