@@ -64,7 +64,8 @@ def small_guests():
     """Known counts; one is moved and stopped meanwhile, another killed. The two that came to their end."""
     plain = n.Guest("out:1500 in:500 mmior:400 mmiow:300 rdmsr:600 wrmsr:500 cpuid:800 hlt:50").go()
     plain.wait(120)
-    driven = n.Guest("-c", 2, "out:1200 mmior:300 mmiow:300 rdmsr:400 cpuid:500").go()
+    # six rounds: seconds, so that it is still there when it was moved about
+    driven = n.Guest("-c", 2, "-l", 6, "out:1200 mmior:300 mmiow:300 rdmsr:400 cpuid:500").go()
     killed = n.Guest("-m", "user", "-l", "inf", "out:10 cpuid:10").go()
     move([driven.tid(0), driven.tid(1)])
     os.kill(driven.pid, signal.SIGSTOP)
