@@ -91,7 +91,7 @@ class QemuGuest:
         with open(f"{self.at}.log", "wb") as log:
             p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         end = time.monotonic() + 30
-        while not os.path.exists(f"{self.at}.pid"):
+        while not (os.path.exists(f"{self.at}.pid") and os.path.getsize(f"{self.at}.pid")):
             if p.poll() is not None or time.monotonic() > end:
                 with open(f"{self.at}.log", encoding="utf-8", errors="replace") as f:
                     raise RuntimeError(f"{self.name} does not start: {f.read()}")
