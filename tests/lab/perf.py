@@ -190,7 +190,7 @@ def times_side_by_side(kind, live, perf, busy):
     time_ns = sum(t[1] for t in live.values()) or 1
     shares = {key: (100 * live[key][1] / time_ns, row[2]) for key, row in perf.items()
               if key in live and abs(100 * live[key][1] / time_ns - row[2]) > 1}
-    if busy > BUSY:
+    if (off or shares) and busy > BUSY:
         n.say(f"{kind}: farther off: averages {off}, shares {shares}")
         n.skip(f"{kind}: times beside perf's", f"needs:quiet the lab's CPUs waited {busy:.0%} of the time for real ones")
         return
