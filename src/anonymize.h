@@ -18,7 +18,7 @@ struct anon *anon_new(void); /* NULL: no memory */
 void anon_free(struct anon *a); /* NULL is fine */
 int anon_learn(struct anon *a, const struct snapshot *s); /* 0 or -ENOMEM */
 /* A VM of which only this is known: its name, or its UUID or vm_id. 0 or -ENOMEM */
-int anon_learn_vm(struct anon *a, const char *name_or_id);
+int anon_learn_vm(struct anon *a, const char *text);
 int anon_learn_host(struct anon *a, const struct host_facts *f); /* 0 or -ENOMEM */
 /* Replaces the texts of a snapshot that nobody else reads. 0 or -ENOMEM: it may not be used then.
  */

@@ -115,7 +115,7 @@ static void put_rows(struct commit *c, struct waited *w, uint32_t vm, int32_t vc
 	uint64_t all = waited_sum(w);
 	size_t shown = 0, i = 0;
 
-	if (c->waited_room - c->nwaited < rows_of(w))
+	if (!c->waited_rows || c->waited_room - c->nwaited < rows_of(w))
 		return;
 	waited_sort(w);
 	out->first = c->nwaited;

@@ -14,10 +14,13 @@
 	{                                                                                          \
 		(id), STORE_##type, 1, SIZE(s, m), AT(s, m), (most), NULL                          \
 	}
+/* m is a member's name, which no parentheses may be around. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define MANY(id, type, s, m, n)                                                                    \
 	{                                                                                          \
 		(id), STORE_##type, (n), SIZE(s, m[0]), AT(s, m), 0, NULL                          \
 	}
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define PART(id, s, m, part)                                                                       \
 	{                                                                                          \
 		(id), STORE_PART, 1, 0, AT(s, m), 0, (part)                                        \

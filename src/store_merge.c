@@ -164,6 +164,8 @@ static int open_table(struct merger *m, struct merge_table *t, enum store_table_
 	size_t n, nall;
 
 	*t = (struct merge_table){.t = table_of(id)};
+	if (!t->t)
+		return -EINVAL;
 	nall = store_leaves(t->t, all);
 	for (size_t i = 0; i < nall; i++) {
 		if (all[i].f->type != STORE_VALUE)

@@ -60,6 +60,8 @@ static uint64_t *make_addresses(const struct symmap *m, unsigned n)
 		fail("no memory");
 	for (size_t i = 0; i < parts; i++)
 		total += p[i].hi - p[i].lo;
+	if (!total)
+		fail("no symbols");
 	for (unsigned k = 0; k < n; k++) {
 		uint64_t at;
 		size_t i = 0;

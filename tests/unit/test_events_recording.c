@@ -133,11 +133,11 @@ static void reads_as_perf_script_does(void **state)
 
 	(void)state;
 	load_formats(&r);
-	for (uint16_t c = 0; c < CPUS; c++) {
+	for (unsigned c = 0; c < CPUS; c++) {
 		uint8_t *mem = aligned_alloc(PAGE, PAGE + SIZE);
 
 		memset(mem, 0, PAGE);
-		ring_init(&ring[c], mem, PAGE, SIZE, c, 0);
+		ring_init(&ring[c], mem, PAGE, SIZE, (uint16_t)c, 0);
 		rings[c] = &ring[c];
 	}
 	bin = read_file("tests/data/events/kvm-6.1-svm.bin", &len);

@@ -78,8 +78,8 @@ static void short_and_foreign_records_are_none(void **state)
 	struct ip_sample s;
 
 	(void)state;
-	for (uint16_t size = 0; size < sizeof(r); size++) {
-		r.h.size = size;
+	for (size_t size = 0; size < sizeof(r); size++) {
+		r.h.size = (uint16_t)size;
 		assert_false(ip_sample_decode(&r.h, &s));
 	}
 	r.h.size = sizeof(r);

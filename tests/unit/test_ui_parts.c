@@ -237,8 +237,8 @@ static void key_names(void **state)
 	assert_string_equal(keymap_keys(keymap_row(ACT_QUIT), buf, sizeof(buf)), "q F10 ^C");
 	assert_string_equal(keymap_keys(keymap_row(ACT_BACK), buf, sizeof(buf)), "Esc Bksp");
 	keymap_keys(keymap_row(ACT_PANE), buf, sizeof(buf));
-	for (char key = '0'; key <= '9'; key++) /* the panes that are there, and no others */
-		assert_int_equal(strchr(buf, key) != NULL, pane_by_key(key) != NULL);
+	for (int key = '0'; key <= '9'; key++) /* the panes that are there, and no others */
+		assert_int_equal(strchr(buf, key) != NULL, pane_by_key((char)key) != NULL);
 	assert_string_equal(keymap_name(' ', buf, sizeof(buf)), "space");
 	assert_int_equal(keymap_find('0', CTX_MAIN), ACT_PANE);
 	assert_int_equal(keymap_find('0', CTX_MENU), ACT_NONE);

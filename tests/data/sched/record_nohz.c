@@ -104,7 +104,7 @@ int main(void)
 	record("nohz-starved", other, 30);
 	kill(other, SIGKILL);
 	usleep(1500000);
-	other = spin(SCHED_OTHER);
+	spin(SCHED_OTHER);
 	record("nohz-half", busy, 30);
 	fflush(stdout);
 	usleep(500000);
