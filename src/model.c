@@ -338,7 +338,6 @@ struct model *model_new(const struct model_config *c, struct inventory *inv,
 	if (!init(m, c))
 		return m;
 	exits_free(&m->ex);
-	model_tsc_free(m);
 	findings_free(m->findings);
 	free(m->node);
 	free(m->kernel);
@@ -366,6 +365,7 @@ void model_free(struct model *m)
 	if (!m)
 		return;
 	free_cookies(m);
+	model_tsc_free(m);
 	exits_free(&m->ex);
 	for (size_t i = 0; i < m->nsources; i++) {
 		free(m->sources[i].name);

@@ -64,6 +64,9 @@ void model_tsc_rows(struct commit *c)
 	struct snap_tsc_event *rows = NULL;
 	size_t n = 0;
 
+	/* The first one has no interval, and nobody keeps it. */
+	if (c->s->dt <= 0)
+		return;
 	if (all->n)
 		rows = snapshot_alloc(c->s, all->n, sizeof(*rows));
 	for (size_t i = 0; rows && i < all->n; i++) {

@@ -25,11 +25,20 @@ def rows(name):
     return got
 
 
+def traces(p):
+    """Is its instance there and on? It is last that it is switched on."""
+    try:
+        with open(f"{n.TRACEFS}/instances/kvmtop-{p.pid}-record/tracing_on", encoding="ascii") as f:
+            return f.read().strip() == "1"
+    except OSError:
+        return False
+
+
 def started():
     p = n.child([n.KVMTOP, "record", "-o", FILE, "-d", "0.25"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        if any(x.startswith(f"kvmtop-{p.pid}-") for x in os.listdir(n.TRACEFS + "/instances")) and os.path.exists(FILE):
+        if traces(p) and os.path.exists(FILE):
             break
         time.sleep(0.05)
     return p

@@ -77,7 +77,10 @@ def through_a_pipe():
 def while_it_grows():
     """perf has not ended: nothing of the file's end is there."""
     file = f"{TMP}/growing.data"
-    perf = native.child([*RECORD, "-o", file, "--", "sh", "-c", GUEST.replace("exec ", "") + "; exec sleep 600"],
+    # perf writes when half of a ring is full: a small one, and more than that of events.
+    record = [{"1024": "64"}.get(x, x) for x in RECORD]
+    guest = GUEST.replace("exec ", "").replace("out:600", "out:8000")
+    perf = native.child([*record, "-o", file, "--", "sh", "-c", guest + "; exec sleep 600"],
                         stdin=subprocess.DEVNULL)
     end, out = time.monotonic() + 60, None
     while time.monotonic() < end:  # until perf's buffer has been written

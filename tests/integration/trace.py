@@ -20,6 +20,9 @@ INSTANCES = n.TRACEFS + "/instances"
 SHELL = ("env", "-i", "PATH=" + os.environ["PATH"])
 
 
+OTHERS = set(os.listdir(INSTANCES))
+
+
 def read(*path):
     with open(os.path.join(*path), encoding="utf-8", errors="replace") as f:
         return f.read()
@@ -30,7 +33,8 @@ def events(text):
 
 
 def ours():
-    return [x for x in os.listdir(INSTANCES) if x.startswith("kvmtop-")]
+    """Others on this host may record or trace."""
+    return [x for x in os.listdir(INSTANCES) if x.startswith("kvmtop-") and x not in OTHERS]
 
 
 def trace(*args, **kw):
