@@ -383,8 +383,9 @@ static bool overshadowed(const struct replay *r, int i)
 {
 	const struct store_moment *m = r->moment;
 
-	return (i && m[i - 1].steal_max > m[i].steal_max) ||
-	       (i + 1 < r->moments && m[i + 1].steal_max >= m[i].steal_max);
+	/* Of several that are as bad: where it began. */
+	return (i && m[i - 1].steal_max >= m[i].steal_max) ||
+	       (i + 1 < r->moments && m[i + 1].steal_max > m[i].steal_max);
 }
 
 /* The n-th worst moment, 0 the worst. NULL: there are not so many that stand out. */
