@@ -219,6 +219,7 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.exits_all_vcpus = true,
 		.samples = o->sample_hz > 0,
 		.samples_all = o->sample_hz > 0,
+		.waits_all = true,
 		.slow_ns = o->slow_ns,
 		.threads = true,
 		.tasks = true,

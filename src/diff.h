@@ -31,6 +31,8 @@ struct store;
 enum diff_what {
 	DIFF_HOSTS, /* % of the host's CPU time */
 	DIFF_USE, /* % of a vCPU's time */
+	DIFF_WAKES, /* us from wake-up to running: the mean over intervals with wake-ups */
+	DIFF_WAITED, /* who had the CPU meanwhile, % of a vCPU's time */
 	DIFF_EXITS, /* per vCPU-second */
 	DIFF_EXIT_TIME, /* % of a vCPU's time; without those that wait */
 	DIFF_SYMBOLS, /* % of a vCPU's time, by samples */
@@ -43,16 +45,21 @@ enum diff_what {
 /* kind of DIFF_TIME and DIFF_TOTAL: first one each kind of exit … */
 enum {
 	DIFF_TIME_SAMPLES = KIND_NR, /* … and of DIFF_TIME: while there were samples; */
-	DIFF_TIME_USE, /* while the n-th figure of the host or of a VM's use was known */
+	DIFF_TIME_WAITED, /* … while waiting was watched, … */
+	DIFF_TIME_WAKES, /* … first of two: while vCPUs were woken; */
+	DIFF_TIME_USE = DIFF_TIME_WAKES +
+			2, /* while the n-th figure of the host or of a VM's use was known */
 	DIFF_TOTAL_TIME = KIND_NR, /* … and of DIFF_TOTAL: the time of each kind; */
 	DIFF_TOTAL_SAMPLES = 2 * KIND_NR,
+	DIFF_TOTAL_WAITED,
 };
 
 /* One figure of one side: a sum in each block. */
 struct diff_series {
 	uint32_t vm; /* of the side, or DIFF_HOST */
 	uint8_t what; /* enum diff_what */
-	uint8_t kind; /* enum kvm_kind of exits, enum ip_domain of symbols, else which figure */
+	uint8_t kind; /* enum kvm_kind of exits, enum ip_domain of symbols, enum waited_kind, else
+			 which figure */
 	const char *name, *module; /* owned; module "" where there is none */
 	double *block;
 	double sum;

@@ -255,6 +255,37 @@ static void add_use(struct adder *a, const struct snap_vm *vm, double dt)
 		add_known(a, DIFF_USE, i, figures[i].name, figures[i].v, n * dt);
 }
 
+static void add_wakes(struct adder *a, const struct snap_waits *w, double dt)
+{
+	const struct {
+		const char *name;
+		struct value v;
+	} figures[] = {{"p50", w->wake_p50}, {"p99", w->wake_p99}};
+
+	for (unsigned i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		if (!value_has(figures[i].v) || !isfinite(figures[i].v.v))
+			continue;
+		add(a, DIFF_WAKES, i, figures[i].name, "", figures[i].v.v / 1e3 * dt);
+		add(a, DIFF_TIME, DIFF_TIME_WAKES + i, "", "", dt);
+	}
+}
+
+/* Its rows are of all that a VM's vCPUs waited, also where that was nothing. */
+static void add_waited(struct adder *a, const struct snapshot *s, const struct snap_vm *vm,
+		       double vcpu_s)
+{
+	if (!value_has(vm->waits.pct))
+		return;
+	for (uint32_t i = vm->waits.first; i < vm->waits.first + vm->waits.n; i++) {
+		const struct snap_waited *w = &s->waited[i];
+		double v = value_has(w->pct) && isfinite(w->pct.v) ? w->pct.v * vcpu_s : 0;
+
+		add(a, DIFF_WAITED, w->kind, w->name, "", v);
+		add(a, DIFF_TOTAL, DIFF_TOTAL_WAITED, "", "", v);
+	}
+	add(a, DIFF_TIME, DIFF_TIME_WAITED, "", "", vcpu_s);
+}
+
 static void add_exits(struct adder *a, const struct snapshot *s, const struct snap_vm *vm,
 		      double vcpu_s)
 {
@@ -300,6 +331,8 @@ static void add_vm(struct adder *a, const struct snapshot *s, const struct snap_
 	if (!vm->nvcpu)
 		return;
 	add_use(a, vm, dt);
+	add_wakes(a, &vm->waits, dt);
+	add_waited(a, s, vm, vcpu_s);
 	add_exits(a, s, vm, vcpu_s);
 	add_symbols(a, s, vm, vcpu_s);
 }

@@ -27,6 +27,10 @@ static unsigned time_kind(const struct diff_series *s)
 		return s->kind;
 	case DIFF_SYMBOLS:
 		return DIFF_TIME_SAMPLES;
+	case DIFF_WAITED:
+		return DIFF_TIME_WAITED;
+	case DIFF_WAKES:
+		return DIFF_TIME_WAKES + s->kind;
 	default:
 		return DIFF_TIME_USE + s->kind;
 	}
@@ -41,6 +45,8 @@ static int total_kind(const struct diff_series *s)
 		return DIFF_TOTAL_TIME + s->kind;
 	case DIFF_SYMBOLS:
 		return DIFF_TOTAL_SAMPLES;
+	case DIFF_WAITED:
+		return DIFF_TOTAL_WAITED;
 	default:
 		return -1;
 	}

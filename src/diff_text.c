@@ -20,6 +20,8 @@ static const struct {
 } parts[] = {
 	[DIFF_HOSTS] = {"host", "%", "host, % of its CPU time"},
 	[DIFF_USE] = {"use", "%", "CPU and steal, % of a vCPU's time"},
+	[DIFF_WAKES] = {"wake-up", "us", "from wake-up to running, us"},
+	[DIFF_WAITED] = {"waited", "%", "who had the CPU while vCPUs waited, % of a vCPU's time"},
 	[DIFF_EXITS] = {"exit", "1/vCPU-s", "exits and accesses, per vCPU-second"},
 	[DIFF_EXIT_TIME] = {"exit-time", "%", "time of exits, % of a vCPU's time (without idling)"},
 	[DIFF_SYMBOLS] = {"symbol", "%", "symbols, % of a vCPU's time"},
@@ -51,6 +53,8 @@ const char *diff_kind_name(const struct diff_row *r)
 		return field_kind_name((enum kvm_kind)r->kind);
 	if (r->what == DIFF_SYMBOLS && r->kind < DOMAIN_NR)
 		return field_domain_name((enum ip_domain)r->kind);
+	if (r->what == DIFF_WAITED)
+		return field_waited_kind((enum waited_kind)r->kind);
 	return "";
 }
 
@@ -114,7 +118,7 @@ static void put_share(struct out *out, double share)
 
 static void put_row(const struct diff *d, const struct diff_row *r, struct out *out)
 {
-	bool shares = r->what >= DIFF_EXITS;
+	bool shares = r->what >= DIFF_WAITED;
 	char what[600];
 
 	if (r->pair != DIFF_HOST) {
@@ -151,7 +155,7 @@ static void put_part(const struct diff *d, size_t first, size_t n, size_t most, 
 	out_text(out, " ");
 	put_word(out, what == DIFF_HOSTS ? "" : "WHAT", WHAT_WIDTH);
 	out_printf(out, " %9s %9s %9s %7s", "A", "B", "CHANGE", "BY");
-	if (what >= DIFF_EXITS)
+	if (what >= DIFF_WAITED)
 		out_printf(out, " %6s %6s", "%OF A", "%OF B");
 	out_text(out, "\n");
 	for (size_t i = 0; i < shown; i++)

@@ -85,6 +85,8 @@ const char *field_kind_name(enum kvm_kind kind);
 
 /* "host-kernel", "guest-user" … */
 const char *field_domain_name(enum ip_domain d);
+/* "vm", "task" …: by_kind of who had the CPU; "" for what is none. */
+const char *field_waited_kind(enum waited_kind kind);
 
 /*
  * The one comparator: <0, 0, >0 for ascending order by f. Values that are not known sort

@@ -21,13 +21,16 @@ static struct cell waited_vcpu(const struct snapshot *s, const void *row, bool t
 	return (struct cell){.v = field_vcpu_number(s, ((const W *)row)->vcpu)};
 }
 
+const char *field_waited_kind(enum waited_kind kind)
+{
+	return (unsigned)kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind] : "";
+}
+
 static struct cell waited_kind(const struct snapshot *s, const void *row, bool total)
 {
-	uint8_t kind = ((const W *)row)->kind;
-
 	(void)s;
 	(void)total;
-	return (struct cell){.text = kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind] : ""};
+	return (struct cell){.text = field_waited_kind((enum waited_kind)((const W *)row)->kind)};
 }
 
 GET_TEXT(waited_name, W, name)

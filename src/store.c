@@ -176,7 +176,8 @@ static bool schema_ok(struct store *st)
 	if (sqlite3_step(s) == SQLITE_ROW)
 		ok = sqlite3_column_int(s, 0) ==
 		     STORE_TABLE_COUNT -
-			     (st->version < STORE_VERSION_FACTS ? STORE_TABLES_OF_2 : 0);
+			     (st->version < STORE_VERSION_FACTS ? STORE_TABLES_OF_2 : 0) -
+			     (st->version < STORE_VERSION_WAITED ? STORE_TABLES_OF_3 : 0);
 	sqlite3_finalize(s);
 	return ok;
 }
@@ -297,6 +298,8 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 		rc = store_exec(st, store_schema);
 	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_FACTS)
 		rc = store_exec(st, store_schema_2);
+	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_WAITED)
+		rc = store_exec(st, store_schema_3);
 	st->version = STORE_VERSION;
 	if (rc)
 		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));

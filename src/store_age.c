@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "store_merge.h"
 #include "store_priv.h"
+#include "store_reduce.h"
 #include "store_schema.h"
 #include "store_time.h"
 
@@ -137,7 +138,7 @@ static bool segment_open(const struct store *st, int64_t segment)
 static int drop(struct store *st, const struct row *row, int n)
 {
 	static const enum store_statement parts[] = {ST_DEL_FRAME, ST_DEL_VM, ST_DEL_VCPU,
-						     ST_DEL_INTERVAL};
+						     ST_DEL_WAITED, ST_DEL_INTERVAL};
 	int rc = 0;
 
 	for (int i = 0; i < n && !rc; i++) {
@@ -159,7 +160,7 @@ static int write_merged(struct store *st, struct snapshot *const *part, size_t n
 			const struct row *row, int n, unsigned tier)
 {
 	uint64_t merged = 0, skipped = 0;
-	struct snapshot *s;
+	struct snapshot *s = NULL, *kept;
 	int rc = 0;
 
 	for (int i = 0; i < n; i++) {
@@ -170,10 +171,15 @@ static int write_merged(struct store *st, struct snapshot *const *part, size_t n
 	if (rc || !nparts) /* all of them damaged */
 		return rc;
 	rc = store_merge(part, nparts, &s);
-	if (rc)
-		return rc;
+	/* Many intervals have more keys, symbols and tasks together than each of them. */
+	kept = rc ? NULL : store_reduce(s);
+	if (!rc && !kept)
+		rc = -ENOMEM;
 	/* In place of the newest of them: the order of ids is that of time, whatever was merged. */
-	rc = store_add(st, s, tier, row[n - 1].session, row[n - 1].id, skipped, (unsigned)merged);
+	if (!rc)
+		rc = store_add(st, kept, tier, row[n - 1].session, row[n - 1].id, skipped,
+			       (unsigned)merged);
+	snapshot_unref(kept);
 	snapshot_unref(s);
 	return rc;
 }

@@ -10,9 +10,11 @@
 #include "store_code.h"
 
 #define STORE_APPLICATION 0x6b766d74 /* "kvmt": file(1) and we know a recording by it */
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 /* From this version on facts are recorded. A recording of version 1 is the same without them. */
 #define STORE_VERSION_FACTS 2
+/* From this one on the view of who had the CPU; frames had it before. */
+#define STORE_VERSION_WAITED 3
 
 /* Texts of a segment by number, and numbers by text (writers only). */
 struct store_dict {
@@ -32,6 +34,7 @@ enum store_statement {
 	ST_FRAME,
 	ST_VM,
 	ST_VCPU,
+	ST_WAITED,
 	ST_AT,
 	ST_FROM,
 	ST_NEXT,
@@ -50,6 +53,7 @@ enum store_statement {
 	ST_DEL_FRAME,
 	ST_DEL_VM,
 	ST_DEL_VCPU,
+	ST_DEL_WAITED,
 	ST_DEL_INTERVAL,
 	ST_DEL_TEXT,
 	ST_DEL_SEGMENT,

@@ -12,7 +12,8 @@ struct reducer {
 	struct snapshot *out;
 	struct snap_exit *exit; /* room for all of s and an `other` a vCPU and kind */
 	struct snap_symbol *symbol;
-	size_t nexit, nsymbol;
+	struct snap_waited *waited; /* room for all of s */
+	size_t nexit, nsymbol, nwaited;
 };
 
 static void *copy(struct snapshot *out, const void *rows, size_t n, size_t size)
@@ -145,11 +146,44 @@ static void take_symbols(struct reducer *r, struct snap_samples *sym, unsigned m
 	sym->rows = (uint32_t)(r->nsymbol - first);
 }
 
+static void add_waited(struct snap_waited *into, const struct snap_waited *row)
+{
+	into->ns += row->ns;
+	add_value(&into->share, row->share);
+	add_value(&into->pct, row->pct);
+}
+
+/* They come with the largest first, `other` and what is unexplained last. */
+static void take_waited(struct reducer *r, struct snap_waits *w, unsigned most)
+{
+	const struct snap_waited *rows = w->n ? r->s->waited + w->first : NULL;
+	struct snap_waited *other = NULL;
+	size_t first = r->nwaited;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (i >= most && rows[i].kind <= WAITED_OTHER && other) {
+			add_waited(other, &rows[i]);
+			continue;
+		}
+		r->waited[r->nwaited] = rows[i];
+		if (i >= most && rows[i].kind <= WAITED_OTHER) {
+			other = &r->waited[r->nwaited];
+			other->kind = WAITED_OTHER;
+			other->by_vm = 0;
+			other->name = "other";
+		}
+		r->nwaited++;
+	}
+	w->first = (uint32_t)first;
+	w->n = (uint32_t)(r->nwaited - first);
+}
+
 /* Rows of one level, which stand together. */
 struct block {
 	uint32_t first;
-	struct snap_exits *exits; /* one of the two */
+	struct snap_exits *exits; /* one of the three */
 	struct snap_samples *symbols;
+	struct snap_waits *waits;
 	bool vcpu;
 };
 
@@ -165,7 +199,9 @@ static void take_blocks(struct reducer *r, struct block *b, size_t n)
 {
 	qsort(b, n, sizeof(*b), by_first);
 	for (size_t i = 0; i < n; i++) {
-		if (b[i].symbols)
+		if (b[i].waits)
+			take_waited(r, b[i].waits, b[i].vcpu ? STORE_VCPU_WAITED : STORE_VM_WAITED);
+		else if (b[i].symbols)
 			take_symbols(r, b[i].symbols, b[i].vcpu ? 0 : STORE_SYMBOLS_MOST);
 		else if (b[i].vcpu)
 			take_vcpu_exits(r, b[i].exits);
@@ -179,6 +215,19 @@ static void add_block(struct block *b, size_t *n, struct snap_exits *ex, struct 
 {
 	b[(*n)++] = (struct block){
 		.first = ex ? ex->first : sym->first, .exits = ex, .symbols = sym, .vcpu = vcpu};
+}
+
+static void take_all_waited(struct reducer *r, struct block *b, struct snap_vm *vms,
+			    struct snap_vcpu *vcpus)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->s->nvms; i++)
+		b[n++] = (struct block){.first = vms[i].waits.first, .waits = &vms[i].waits};
+	for (size_t i = 0; i < r->s->nvcpus; i++)
+		b[n++] = (struct block){
+			.first = vcpus[i].waits.first, .waits = &vcpus[i].waits, .vcpu = true};
+	take_blocks(r, b, n);
 }
 
 static bool take_rows(struct reducer *r, struct snap_vm *vms, struct snap_vcpu *vcpus)
@@ -203,6 +252,7 @@ static bool take_rows(struct reducer *r, struct snap_vm *vms, struct snap_vcpu *
 	for (size_t i = 0; i < nvcpus; i++)
 		add_block(b, &n, NULL, &vcpus[i].sym, true);
 	take_blocks(r, b, n);
+	take_all_waited(r, b, vms, vcpus);
 	free(b);
 	return true;
 }
@@ -229,7 +279,8 @@ struct snapshot *store_reduce(const struct snapshot *s)
 	vcpus = copy(r.out, s->vcpus, s->nvcpus, sizeof(*vcpus));
 	r.exit = snapshot_alloc(r.out, s->nexits + s->nvcpus * KIND_NR, sizeof(*r.exit));
 	r.symbol = snapshot_alloc(r.out, s->nsymbols, sizeof(*r.symbol));
-	if (!vms || !vcpus || !r.exit || !r.symbol || !take_rows(&r, vms, vcpus)) {
+	r.waited = snapshot_alloc(r.out, s->nwaited, sizeof(*r.waited));
+	if (!vms || !vcpus || !r.exit || !r.symbol || !r.waited || !take_rows(&r, vms, vcpus)) {
 		snapshot_unref(r.out);
 		return NULL;
 	}
@@ -237,7 +288,9 @@ struct snapshot *store_reduce(const struct snapshot *s)
 	r.out->vcpus = vcpus;
 	r.out->exits = r.exit;
 	r.out->symbols = r.symbol;
+	r.out->waited = r.waited;
 	r.out->nexits = r.nexit;
 	r.out->nsymbols = r.nsymbol;
+	r.out->nwaited = r.nwaited;
 	return r.out;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What of a snapshot is recorded, where not all of it: of a vCPU its four largest keys a kind of
- * exit and `other`, of symbols the twenty with most samples of each VM and `other`, none of vCPUs.
+ * exit and `other`, of symbols the twenty with most samples of each VM and `other`, none of vCPUs,
+ * of who had the CPU while it waited the first eight of a VM and the first four of a vCPU, the rest
+ * as `other`, so that the rows still add up to all that it waited.
  */
 #ifndef KVMTOP_STORE_REDUCE_H
 #define KVMTOP_STORE_REDUCE_H
@@ -10,6 +12,8 @@
 
 #define STORE_VCPU_KEYS 4
 #define STORE_SYMBOLS_MOST 20
+#define STORE_VM_WAITED 8
+#define STORE_VCPU_WAITED 4
 
 /*
  * One reference to the caller; NULL: no memory. Its texts and histograms are those of s, which must

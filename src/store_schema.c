@@ -89,10 +89,29 @@ const char store_schema_2[] =
 	"PRAGMA user_version=2;"
 	"COMMIT;";
 
+/* Who had the CPU while vCPUs waited: of each VM the first few that matter. */
+const char store_schema_3[] =
+	"BEGIN;"
+	"CREATE TABLE waited(interval INTEGER NOT NULL, vm INTEGER NOT NULL, n INTEGER NOT NULL,"
+	" by INTEGER NOT NULL, kind TEXT NOT NULL, ns INTEGER NOT NULL, share INTEGER, pct INTEGER,"
+	" PRIMARY KEY(interval,vm,n)) WITHOUT ROWID;"
+	"CREATE VIEW waits AS SELECT " LOCAL_TIME " AS at, " TEXT_OF(
+		"v.name") " AS name,"
+			  " " TEXT_OF(
+				  "w.by") " AS by, w.kind AS by_kind, w.ns/1e9 AS waited_s,"
+					  " w.share/1e3 AS share_pct, w.pct/1e3 AS waited_pct,"
+					  " " TEXT_OF(
+						  "v.vm_id") " AS vm_id, i.dt/1e9 AS seconds, i.id"
+							     " AS interval FROM interval i JOIN vm"
+							     " v ON v.interval=i.id JOIN waited w"
+							     " ON w.interval=i.id AND w.vm=v.n;"
+							     "PRAGMA user_version=3;"
+							     "COMMIT;";
+
 const char store_schema_check[] =
 	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"
 	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"
-	" ('segment','text','interval','frame','vm','vcpu','facts','tsc')";
+	" ('segment','text','interval','frame','vm','vcpu','facts','tsc','waited')";
 
 #define COLUMNS "id,time,dt,session"
 
@@ -106,6 +125,7 @@ const char *const store_sql[] = {
 	[ST_FRAME] = "INSERT INTO frame VALUES(?,?,?)",
 	[ST_VM] = "INSERT INTO vm VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[ST_VCPU] = "INSERT INTO vcpu VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+	[ST_WAITED] = "INSERT INTO waited VALUES(?,?,?,?,?,?,?,?)",
 	[ST_AT] = "SELECT " COLUMNS " FROM interval WHERE time<=? ORDER BY time DESC,id DESC"
 		  " LIMIT 1",
 	[ST_FROM] = "SELECT " COLUMNS " FROM interval WHERE time>=? ORDER BY time,id LIMIT 1",
@@ -120,6 +140,7 @@ const char *const store_sql[] = {
 	[ST_DEL_FRAME] = "DELETE FROM frame WHERE interval=?",
 	[ST_DEL_VM] = "DELETE FROM vm WHERE interval=?",
 	[ST_DEL_VCPU] = "DELETE FROM vcpu WHERE interval=?",
+	[ST_DEL_WAITED] = "DELETE FROM waited WHERE interval=?",
 	[ST_DEL_INTERVAL] = "DELETE FROM interval WHERE id=?",
 	[ST_DEL_TEXT] = "DELETE FROM text WHERE segment=?1 AND NOT EXISTS"
 			" (SELECT 1 FROM interval WHERE segment=?1)",

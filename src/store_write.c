@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "field.h"
 #include "store_priv.h"
 #include "store_reduce.h"
 #include "store_schema.h"
@@ -124,6 +125,44 @@ static int add_vcpu(struct store *st, const struct snap_vcpu *c, size_t n, int64
 	return store_run(st, ST_VCPU);
 }
 
+/* Of who had the CPU what a VM's vCPUs waited a hundredth of their time for; the rest is in frames.
+ */
+#define WAITED_ROWS 4
+#define WAITED_PCT 1.0
+
+static int add_waited_row(struct store *st, const struct snap_waited *w, size_t n, int64_t id,
+			  struct store_segment *g)
+{
+	sqlite3_stmt *q = store_stmt(st, ST_WAITED);
+	uint32_t by = store_dict_id(&g->dict, w->name ? w->name : "");
+
+	if (!q)
+		return store_errno(st);
+	if (!by)
+		return -ENOMEM;
+	sqlite3_bind_int64(q, 1, id);
+	sqlite3_bind_int64(q, 2, w->vm);
+	sqlite3_bind_int64(q, 3, (int64_t)n);
+	sqlite3_bind_int64(q, 4, by);
+	sqlite3_bind_text(q, 5, field_waited_kind((enum waited_kind)w->kind), -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 6, (int64_t)w->ns);
+	bind_value(q, 7, w->share);
+	bind_value(q, 8, w->pct);
+	return store_run(st, ST_WAITED);
+}
+
+static int add_waited(struct store *st, const struct snapshot *s, const struct snap_waits *w,
+		      int64_t id, struct store_segment *g)
+{
+	size_t n = 0;
+	int rc = 0;
+
+	for (uint32_t i = w->first; i < w->first + w->n && n < WAITED_ROWS && !rc; i++)
+		if (value_has(s->waited[i].pct) && s->waited[i].pct.v >= WAITED_PCT)
+			rc = add_waited_row(st, &s->waited[i], n++, id, g);
+	return rc;
+}
+
 static int add_rows(struct store *st, const struct snapshot *s, int64_t id, struct store_segment *g)
 {
 	int rc = 0;
@@ -132,6 +171,8 @@ static int add_rows(struct store *st, const struct snapshot *s, int64_t id, stru
 		const struct snap_vm *vm = &s->vms[i];
 
 		rc = add_vm(st, vm, i, id, g);
+		if (!rc)
+			rc = add_waited(st, s, &vm->waits, id, g);
 		for (size_t k = 0; k < vm->vcpu_n && !rc; k++)
 			rc = add_vcpu(st, &s->vcpus[vm->vcpu_first + k], k, id);
 	}

@@ -194,4 +194,5 @@ def main():
     n.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

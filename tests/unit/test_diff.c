@@ -26,9 +26,30 @@ struct guest {
 	int pid;
 	unsigned nvcpu;
 	uint64_t outs, time_ns, hlts; /* of the interval */
+	double waited, wake_us; /* % of a vCPU's time that db02 had the CPU; 0: not watched */
 	double steal, cpu;
 	uint64_t samples;
 };
+
+static void put_waits(struct snapshot *s, struct snap_vm *vm, const struct guest *g, size_t n)
+{
+	struct snap_waited *w = snapshot_alloc(s, n, sizeof(*w));
+
+	for (size_t i = 0; i < n; i++) {
+		if (g[i].waited <= 0)
+			continue;
+		w[s->nwaited] = (struct snap_waited){.vm = (uint32_t)i,
+						     .vcpu = -1,
+						     .kind = WAITED_VM,
+						     .name = "db02",
+						     .pct = value_known(g[i].waited)};
+		vm[i].waits = (struct snap_waits){.pct = value_known(g[i].waited),
+						  .wake_p99 = value_known(g[i].wake_us * 1000),
+						  .first = (uint32_t)s->nwaited++,
+						  .n = 1};
+	}
+	s->waited = w;
+}
 
 static struct snapshot *interval(const struct guest *g, size_t n, int64_t dt, unsigned at)
 {
@@ -79,6 +100,7 @@ static struct snapshot *interval(const struct guest *g, size_t n, int64_t dt, un
 	s->nexits = 2 * n;
 	s->symbols = y;
 	s->nsymbols = n;
+	put_waits(s, vm, g, n);
 	return s;
 }
 
@@ -189,6 +211,36 @@ static void rates_are_per_vcpu_second(void **state)
 	/* Waiting is no handling. */
 	for (size_t i = 0; i < d.nrows; i++)
 		assert_false(d.row[i].what == DIFF_EXIT_TIME && strcmp(d.row[i].name, "HLT") == 0);
+	diff_free(&d);
+}
+
+static void who_had_the_cpu(void **state)
+{
+	const struct guest a = {
+		.name = "web01", .vm_id = "1-1", .nvcpu = 2, .waited = 4, .wake_us = 50};
+	struct guest b = a;
+	struct diff d;
+	const struct diff_row *r;
+	char *text;
+
+	(void)state;
+	b.waited = 30;
+	b.wake_us = 900;
+	d = compared(&a, &b, 8);
+	r = row_of(&d, DIFF_WAITED, "db02");
+	assert_true(fabs(r->a - 4) < 1e-9 && fabs(r->b - 30) < 1e-9 && r->sure);
+	assert_true(fabs(r->share_a - 100) < 1e-9);
+	assert_string_equal(diff_kind_name(r), "vm");
+	r = row_of(&d, DIFF_WAKES, "p99");
+	assert_true(fabs(r->a - 50) < 1e-9 && fabs(r->b - 900) < 1e-9 && r->sure);
+	text = said(&d, 0);
+	assert_non_null(strstr(text, "who had the CPU while vCPUs waited"));
+	free(text);
+	diff_free(&d);
+	b.waited = 0; /* nobody looked */
+	d = compared(&a, &b, 8);
+	r = row_of(&d, DIFF_WAITED, "db02");
+	assert_true(r->a_known && !r->b_known);
 	diff_free(&d);
 }
 
@@ -388,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_are_per_vcpu_second),
+		cmocka_unit_test(who_had_the_cpu),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
 		cmocka_unit_test(few_intervals_tell_nothing_of_noise),
 		cmocka_unit_test(every_run_says_the_same),

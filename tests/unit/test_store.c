@@ -317,6 +317,52 @@ static void what_is_written_is_read(void **state)
 	store_close(st);
 }
 
+/* As the model gives them: the largest first, `other` and what is unexplained last. */
+static void fewer_who_had_the_cpu(void **state)
+{
+	struct snapshot *s = snapshot_new(), *kept;
+	struct snap_vm *vm = snapshot_alloc(s, 1, sizeof(*vm));
+	struct snap_vcpu *vcpu = snapshot_alloc(s, 1, sizeof(*vcpu));
+	struct snap_waited *w = snapshot_alloc(s, 32, sizeof(*w));
+	uint64_t ns[2] = {0, 0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 32; i++)
+		w[i] = (struct snap_waited){
+			.vcpu = i < 16 ? -1 : 0,
+			.kind = i % 16 == 14   ? WAITED_OTHER
+				: i % 16 == 15 ? WAITED_UNKNOWN
+					       : WAITED_TASK,
+			.name = snapshot_printf(s, "task%u", i % 16),
+			.ns = 1000 - i % 16,
+			.share = value_known(6.25),
+			.pct = value_known(1),
+		};
+	vm->waits.n = vcpu->waits.n = 16;
+	vcpu->waits.first = 16;
+	s->vms = vm;
+	s->vcpus = vcpu;
+	s->waited = w;
+	s->nvms = s->nvcpus = 1;
+	s->nwaited = 32;
+	kept = store_reduce(s);
+	assert_non_null(kept);
+	assert_int_equal(kept->vms[0].waits.n, STORE_VM_WAITED + 2);
+	assert_int_equal(kept->vcpus[0].waits.n, STORE_VCPU_WAITED + 2);
+	assert_int_equal(kept->nwaited, STORE_VM_WAITED + STORE_VCPU_WAITED + 4);
+	for (uint32_t i = 0; i < kept->nwaited; i++)
+		ns[i >= kept->vcpus[0].waits.first] += kept->waited[i].ns;
+	assert_true(ns[0] == 16 * 1000 - 120 && ns[1] == ns[0]);
+	assert_string_equal(kept->waited[STORE_VM_WAITED - 1].name, "task7");
+	assert_string_equal(kept->waited[STORE_VM_WAITED].name, "other");
+	assert_int_equal(kept->waited[STORE_VM_WAITED].kind, WAITED_OTHER);
+	assert_true(kept->waited[STORE_VM_WAITED].share.v > 7 * 6.25 - 1e-9 &&
+		    kept->waited[STORE_VM_WAITED].share.v < 7 * 6.25 + 1e-9);
+	assert_int_equal(kept->waited[STORE_VM_WAITED + 1].kind, WAITED_UNKNOWN);
+	snapshot_unref(kept);
+	snapshot_unref(s);
+}
+
 static void times_are_found(void **state)
 {
 	const struct file *f = *state;
@@ -685,6 +731,7 @@ int main(void)
 		cmocka_unit_test(bytes_give_the_same_snapshot),
 		cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test_setup_teardown(what_is_written_is_read, make_dir, drop_dir),
+		cmocka_unit_test(fewer_who_had_the_cpu),
 		cmocka_unit_test_setup_teardown(times_are_found, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_recording_is_gone_on_with, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, make_dir, drop_dir),

@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: root, kvm, tracefs, cmd:bpftool
+# limit: 150
+"""A recording keeps who had the CPU while vCPUs waited: replay, on a screen too, diff and bundle show
+it, and so do SQLite's views."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import native as n
+import screen_lib
+import why
+
+TMP = os.environ["TEST_TMP"]
+FILE = f"{TMP}/r.db"
+
+
+def run(*args):
+    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=100, check=False)
+
+
+def replayed(*args, file=FILE):
+    return [json.loads(x) for x in run("replay", file, "-b", "--format", "json", *args).stdout.splitlines()]
+
+
+def recorded():
+    """Two guests and a task share a CPU; what is in the recording, by guest."""
+    guests = [n.Guest("-p", why.CPU, why.SPIN).go() for _ in range(2)]
+    why.hog(0)
+    p = run("record", "-o", FILE, "-d", "0.5", "-n", "6", "--event", "userexit")
+    n.ok(p.returncode == 0 and "6 intervals" in p.stderr, "recorded", p.stderr)
+    records = replayed("--table", "waited")
+    n.same(len(records), 6, "replay has all intervals")
+    names = [n.vm_of(records[-1], g.pid)["name"] for g in guests]
+    for i, g in enumerate(guests):
+        rows = why.rows_of(records, g.pid)
+        got, waited = why.sums(rows), sum(row["time_ns"] for row in rows)
+        n.ok(got.get(("vm", names[1 - i]), 0) > 0, f"VM {i}: the other VM is named", got)
+        n.ok(got.get(("task", why.HOG), 0) > 0, f"VM {i}: so is the task", got)
+        n.ok(waited and got.get(("unexplained", "unexplained"), 0) <= waited * 0.1, f"VM {i}: nearly all is explained",
+             got)
+        sums = [sum(row["share_pct"] for row in vm["waited"]) for r in records for vm in n.vms_of(r, g.pid) if vm["waited"]]
+        n.ok(sums and all(abs(x - 100) < 0.1 for x in sums), f"VM {i}: shares add up to 100 in each interval", sums)
+    per = [v["waited"] for r in replayed("--table", "vcpu-waited") for vm in n.vms_of(r, guests[0].pid) for v in vm["vcpus"]]
+    n.ok(any(row["by"] == names[1] for rows in per for row in rows), "vCPUs have theirs", per[-1:])
+    return guests, names
+
+
+def asked_with_sqlite(guests, names):
+    with sqlite3.connect(FILE) as db:
+        rows = db.execute("SELECT v.pid, w.by, w.by_kind, w.share_pct, w.waited_pct, w.waited_s, w.seconds FROM waits w "
+                          "JOIN vms v ON v.interval=w.interval AND v.vm_id=w.vm_id").fetchall()
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    mine = [r for r in rows if r[0] == guests[0].pid]
+    n.same(version, 3, "the schema's version")
+    n.ok({names[1], why.HOG} <= {r[1] for r in mine} and {"vm", "task"} <= {r[2] for r in mine}, "the view names both", mine)
+    n.ok(all(1 <= r[4] <= 100 and 0 < r[3] <= 100 and 0 < r[5] < 60 for r in mine), "with its figures", mine)
+
+
+def shown(names):
+    """The pane Steal of a replay."""
+    t = screen_lib.Terminal(f"{n.KVMTOP} replay --color never {FILE}", 100, 36)
+    t.sees(names[0][:8], "replay: the VMs are on screen", 30)
+    t.keys("5")
+    got = t.until(lambda s: why.HOG in s, 30)
+    n.ok(got is not None, "pane Steal names who had the CPU", t.text())
+    t.keys("q")
+    t.end()
+
+
+def compared(names, alone):
+    """With one guest alone: who is gone from it."""
+    later = f"{TMP}/later.db"
+    p = run("record", "-o", later, "-d", "0.5", "-n", "4")
+    n.ok(p.returncode == 0, "recorded again, with nobody beside", p.stderr)
+    name = n.vm_of(replayed(file=later)[-1], alone.pid)["name"]
+    who = "--map", f"{names[0]}={name}"
+    p = run("diff", FILE, later, "--format", "json", *who)
+    n.ok(p.returncode == 0, "and compared", p.stderr)
+    rows = [r for r in json.loads(p.stdout)["rows"] if r["table"] == "waited" and r["vm_a"] == names[0]]
+    by = {r["what"]: r for r in rows}
+    n.ok(by[why.HOG]["kind"] == "task" and by[why.HOG]["a"] > by[why.HOG]["b"] == 0, "diff: the task is gone",
+         rows)
+    n.ok(by[names[1]]["kind"] == "vm" and by[names[1]]["b"] == 0, "and the other VM", rows)
+    text = run("diff", FILE, later, *who).stdout
+    n.ok("who had the CPU while vCPUs waited" in text and why.HOG in text, "diff says it in words too", text)
+
+
+def bundled(names):
+    file = f"{TMP}/b.tar.gz"
+    p = run("bundle", FILE, "-o", file)
+    n.ok(p.returncode == 0, "bundled", p.stderr)
+    with tarfile.open(file) as t:
+        part = {m.name.split("/", 1)[1]: m for m in t.getmembers()}
+        text = t.extractfile(part["tables/waited.txt"]).read().decode()
+        with open(f"{TMP}/b.db", "wb") as f:
+            f.write(t.extractfile(part["recording.db"]).read())
+    n.ok(names[1] in text and why.HOG.replace(" ", "_") in text, "bundle: a table of it", text)
+    got = [row for r in replayed("--table", "waited", file=f"{TMP}/b.db") for vm in r["vms"] for row in vm["waited"]]
+    n.ok(any(row["by"] == why.HOG for row in got), "and its recording has it", len(got))
+
+
+def main():
+    if len(n.CPUS) > 1:
+        os.sched_setaffinity(0, set(n.CPUS[:-1]))
+    guests, names = recorded()
+    asked_with_sqlite(guests, names)
+    shown(names)
+    bundled(names)
+    n.end_children()
+    alone = n.Guest("-p", why.CPU, why.SPIN).go()
+    compared(names, alone)
+    alone.stop()
+    n.done()
+
+
+main()
