@@ -21,6 +21,7 @@
 #include "commands.h"
 #include "sysroot.h"
 #include "tar.h"
+#include "store_time.h"
 #include "text.h"
 
 static void name_it(struct bundle *b)
@@ -63,16 +64,6 @@ static int check(const struct bundle *b, char *err)
 	return 0;
 }
 
-static void time_text(char *buf, size_t size, int64_t wall)
-{
-	time_t t = (time_t)(wall / NS_PER_S);
-	struct tm tm;
-
-	buf[0] = '\0';
-	if (localtime_r(&t, &tm))
-		strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
-}
-
 /* On standard output, and there before the first byte of the archive is. */
 static void list(const struct bundle *b)
 {
@@ -86,8 +77,8 @@ static void list(const struct bundle *b)
 	       safe);
 	if (b->store) {
 		text_escape(safe, sizeof(safe), b->recording);
-		time_text(from, sizeof(from), b->first.wall - b->first.dt);
-		time_text(to, sizeof(to), b->last.wall);
+		store_time_text(from, sizeof(from), b->first.wall - b->first.dt);
+		store_time_text(to, sizeof(to), b->last.wall);
 		printf("  recording.db   %" PRIu64 " intervals of %s, %s to %s\n"
 		       "  tables/        the same as one interval, as text\n"
 		       "  findings.txt   what kvmtop found\n",

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -37,16 +36,6 @@ static int split(const char *text, struct word *w)
 		w->range = at + 1;
 	}
 	return w->path ? 0 : -ENOMEM;
-}
-
-static void time_text(char *buf, size_t size, int64_t wall)
-{
-	time_t t = (time_t)(wall / NS_PER_S);
-	struct tm tm;
-
-	buf[0] = '\0';
-	if (localtime_r(&t, &tm))
-		strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
 static int range_of(struct store *st, const struct word *w, int64_t *from, int64_t *to, char *err)
@@ -81,8 +70,8 @@ static void say_empty(struct store *st, const struct word *w, char *err)
 	store_range(st, &held);
 	text_escape(path, sizeof(path), w->path);
 	text_escape(safe, sizeof(safe), w->range ? w->range : "");
-	time_text(first, sizeof(first), held.first);
-	time_text(last, sizeof(last), held.last);
+	store_time_text(first, sizeof(first), held.first);
+	store_time_text(last, sizeof(last), held.last);
 	snprintf(err, ERR_SIZE,
 		 "%s: no interval lies in '%s': the recording holds %s to %s (older ones are "
 		 "longer)",

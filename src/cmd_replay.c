@@ -81,13 +81,8 @@ static void range_text(const struct replay *r, char *buf, size_t size)
 	char at[2][40] = {"", ""};
 	const int64_t wall[2] = {r->range.first, r->range.last};
 
-	for (int i = 0; i < 2; i++) {
-		time_t t = (time_t)(wall[i] / NS_PER_S);
-		struct tm tm;
-
-		if (localtime_r(&t, &tm))
-			strftime(at[i], sizeof(at[i]), "%Y-%m-%d %H:%M:%S", &tm);
-	}
+	for (int i = 0; i < 2; i++)
+		store_time_text(at[i], sizeof(at[i]), wall[i]);
 	snprintf(buf, size, "the recording holds %s to %s", at[0], at[1]);
 }
 

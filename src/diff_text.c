@@ -3,13 +3,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "diff.h"
 #include "field.h"
 #include "format.h"
 #include "out.h"
+#include "store_time.h"
 #include "text.h"
 
 #define VM_WIDTH 16
@@ -164,16 +164,6 @@ static void put_part(const struct diff *d, size_t first, size_t n, size_t most, 
 		out_printf(out, "and %zu more: --rows 0 shows all\n", n - shown);
 }
 
-static void put_time(char *buf, size_t size, int64_t wall)
-{
-	time_t t = (time_t)(wall / NS_PER_S);
-	struct tm tm;
-
-	buf[0] = '\0';
-	if (localtime_r(&t, &tm))
-		strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
-}
-
 static void put_side(const struct diff_side *s, struct out *out)
 {
 	char safe[400], from[40], to[40];
@@ -182,8 +172,8 @@ static void put_side(const struct diff_side *s, struct out *out)
 	for (size_t i = 0; i < s->nvm; i++)
 		nvcpu += s->vm[i].nvcpu;
 	text_escape(safe, sizeof(safe), s->path);
-	put_time(from, sizeof(from), s->first);
-	put_time(to, sizeof(to), s->last);
+	store_time_text(from, sizeof(from), s->first);
+	store_time_text(to, sizeof(to), s->last);
 	out_printf(out, "%s  %s: %s to %s: %llu intervals of %.3g", s->label, safe, from, to,
 		   (unsigned long long)s->intervals, (double)s->shortest / 1e9);
 	if (s->longest > s->shortest * 1.05)

@@ -215,3 +215,13 @@ bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to
 	}
 	return false;
 }
+
+void store_time_text(char *buf, size_t size, int64_t wall)
+{
+	time_t t = (time_t)(wall / NS_PER_S);
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (localtime_r(&t, &tm))
+		strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
+}

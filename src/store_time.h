@@ -19,4 +19,7 @@ bool store_duration_parse(const char *text, size_t n, int64_t *out);
 /* "1s", "90s", "15m", "24h", "7d". Returns buf. */
 const char *store_duration_text(int64_t ns, char *buf, size_t size);
 
+/* "2026-11-29 03:12:07" in local time, for people; buf of 40 bytes is enough. */
+void store_time_text(char *buf, size_t size, int64_t wall);
+
 #endif

@@ -17,20 +17,11 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ.get("TOP", "."), "tests"))
 import perfdata_lib as pd  # noqa: E402
+from native import done, ok  # noqa: E402
 
 KVMTOP, TMP, TOP = os.environ["KVMTOP"], os.environ["TEST_TMP"], os.environ.get("TOP", ".")
 DATA = f"{TOP}/tests/data/perf"
 EVENTS = ("vmexit", "mmio", "ioport", "msr")
-count, failed = 0, 0
-
-
-def ok(good, name, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("# " + str(why)[:3000].replace("\n", "\n# "), flush=True)
 
 
 def run(*args, stdin=None):
@@ -287,7 +278,7 @@ def main():
     version = subprocess.run(["perf", "version"], capture_output=True, text=True, check=False).stdout
     if not version.startswith("perf version 6.1."):
         print(f"1..0 # SKIP needs:cmd:perf its version is 6.1 ({version.strip()})")
-        return 0
+        return
     rec = pd.Recording(f"{DATA}/kvm-6.1-svm.perf.data.xz")
     file = f"{TMP}/kvm.data"
     with open(file, "wb") as f, lzma.open(f"{DATA}/kvm-6.1-svm.perf.data.xz") as xz:
@@ -312,9 +303,8 @@ def main():
         ok(n or not must, f"{what}: there are differences")
         listed += n
     ok(listed > 20, f"{listed} differences were explained")
-    print(f"1..{count}")
-    return 0
+    done()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,6 +15,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.environ.get("TOP", "."), "tests"))
+from native import done, ok  # noqa: E402
+
 KVMTOP, TMP, TOP = os.environ["KVMTOP"], os.environ["TEST_TMP"], os.environ.get("TOP", ".")
 KALLSYMS = """ffffffff80010000 T _stext
 ffffffff80010000 T three_parts
@@ -25,16 +28,6 @@ ffffffff80014000 T _etext
 """
 NAMES = {0xffffffff80010000: "three_parts", 0xffffffff80011000: "one_part", 0xffffffff80012000: "looping",
          0xffffffff80013000: "interrupted"}
-count, failed = 0, 0
-
-
-def ok(good, name, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("# " + str(why)[:2000].replace("\n", "\n# "), flush=True)
 
 
 def report(*args):
@@ -93,9 +86,8 @@ def main():
     ok(out.returncode == 1 and out.stderr.count("\n") == 1, "perf kvm stat report has no table of it", out.stderr)
     out = report("-i", file, "-k", "p99")
     ok(out.returncode == 1 and out.stderr.count("\n") == 1 and not out.stdout, "an order that samples do not have is refused", out.stderr)
-    print(f"1..{count}")
-    return 0
+    done()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
