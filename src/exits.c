@@ -534,7 +534,7 @@ void exits_fold(struct exits *x, struct ex_vcpu *v)
 void exits_next_vcpu(struct ex_vcpu *v)
 {
 	v->dropped = 0;
-	v->torn = false;
+	v->torn = v->folded = false;
 	if (!v->touched && !v->exit_ns)
 		return;
 	v->touched = false;

@@ -54,6 +54,7 @@ struct ex_vcpu {
 	uint8_t open; /* KIND_BIT: which of pair[] are open */
 	uint8_t detail; /* enum ex_detail */
 	bool touched; /* had events in this interval */
+	bool folded; /* into its VM's, before the VMs have their rows */
 	bool torn; /* exit time of this interval is missing for a loss */
 	bool in_vmm; /* a user exit came, and nothing since that says that it is over */
 	bool read_timed; /* this exit's MMIO read has its time */
@@ -99,6 +100,11 @@ struct exits {
 	int64_t loss_to; /* the latest .to: pairs that began later are whole */
 	uint64_t lost, late, unmatched, no_memory; /* of this interval */
 	uint64_t accesses; /* events of this interval that prove a guest's exit: not vmexit, halt */
+	/*
+	 * A thread of one VM has events of another of its process in its own tables: all VMs must
+	 * be complete before any is added to the host's.
+	 */
+	bool astray;
 	struct ex_vcpu *dead_vcpus; /* freed when no thread points to them any more */
 	struct ex_vm *dead_vms;
 };

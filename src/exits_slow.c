@@ -51,14 +51,15 @@ unsigned ex_slow_fresh(const struct ex_slow *s)
 	return s->fresh < s->n ? s->fresh : s->n;
 }
 
-/* A VM is provisional for one interval at most: all of its lines are of this one. */
+/* Of one that was provisional for longer only the lines of this interval: they come after all
+ * others. */
 void ex_slow_take(struct ex_vm *into, struct ex_vm *from)
 {
 	struct ex_slow *f = from->slow, *t = f ? of(into) : NULL;
 
 	if (!t)
 		return;
-	for (unsigned i = 0; i < f->n; i++)
+	for (unsigned i = f->n - ex_slow_fresh(f); i < f->n; i++)
 		put(t, ex_slow_line(f, i));
 	t->now += f->now;
 	t->total += f->total;

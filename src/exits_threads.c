@@ -255,6 +255,7 @@ static int relate(struct exits *x, struct ex_thread *t)
 				v->pair[k].cell = v->pair[k].vm_cell = NULL;
 	}
 	set_vcpu(x, t, v, one_of_several);
+	x->astray = x->astray || (t->own && t->own->vm && t->own->vm != state_ex_vm(t->inv->vm));
 	return 0;
 }
 
@@ -316,10 +317,14 @@ void exits_relate(struct exits *x)
 		struct ex_thread *t = x->hash[i];
 
 		/* One that ended is related as well: it may have been found and ended since. */
-		if (t && (relate(x, t) || has_successor(x, t)))
+		if (t && (relate(x, t) || has_successor(x, t))) {
+			/* Its VM may go and leave the thread to another; what it has stays its
+			 * VM's. */
+			x->astray = x->astray || (t->own && t->own->touched);
 			unhash(x, t); /* may move another one here: the same place again */
-		else
+		} else {
 			i++;
+		}
 	}
 	free_dead(x);
 }

@@ -73,6 +73,7 @@ struct inv_vm {
 	unsigned nth; /* which VM of its process, from 0, in the order found */
 	char key[40]; /* debugfs folder "4711-9" or "fd:9"; "" while provisional */
 	uint8_t flags;
+	bool shown; /* the model's: it has a row in the snapshot that is being made */
 	char vmm[16]; /* qemu, firecracker, cloud-hypervisor, crosvm, kvmtool, …, or comm */
 	char *name; /* never NULL; as found, unescaped, UTF-8 not assured */
 	char *uuid, *title, *nova, *cmdline, *cgroup; /* NULL where there is none */

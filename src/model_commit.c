@@ -94,10 +94,10 @@ static bool vm_shown(const struct inv_vm *vm)
 	return (vm->flags & merged) != merged || any_events(vm);
 }
 
-/* The number of rows was fixed before the VMs' sums. */
+/* Fixed before the VMs' sums, which may change what is to be shown: rows are found by counting. */
 struct inv_vm *commit_next_vm(const struct commit *c, struct inv_vm *vm, uint32_t row)
 {
-	while (vm && !vm_shown(vm))
+	while (vm && !vm->shown)
 		vm = vm->next;
 	return row < c->s->nvms ? vm : NULL;
 }
@@ -407,7 +407,8 @@ static int alloc_rows(struct commit *c)
 	size_t vms = 0, vcpus = 0, threads = 0;
 
 	for (struct inv_vm *vm = inventory_first(c->m->inv); vm; vm = vm->next) {
-		if (!vm_shown(vm))
+		vm->shown = vm_shown(vm);
+		if (!vm->shown)
 			continue;
 		vms++;
 		vcpus += vcpus_shown(vm);
@@ -501,6 +502,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	if (!c.s)
 		return NULL;
 	exits_relate(&m->ex);
+	model_fold_astray(m);
 	if (alloc_rows(&c)) {
 		snapshot_unref(c.s);
 		return NULL;

@@ -58,14 +58,28 @@ static void sum_kinds(struct model *m)
 	}
 }
 
-void model_fold_vm(struct model *m, const struct inv_vm *vm)
+static void fold_threads(struct model *m, const struct inv_vm *vm)
 {
 	for (struct inv_thread *t = vm->threads; t; t = t->next) {
 		struct model_thread *th = t->cookie[INV_COOKIE_MODEL];
+		struct ex_vcpu *own = th ? th->ex.own : NULL;
 
-		if (th && th->ex.own && th->ex.own->touched)
-			exits_fold(&m->ex, th->ex.own);
+		if (!own || !own->touched || own->folded)
+			continue;
+		exits_fold(&m->ex, own);
+		own->folded = true;
 	}
+}
+
+void model_fold_astray(struct model *m)
+{
+	for (struct inv_vm *vm = inventory_first(m->inv); vm && m->ex.astray; vm = vm->next)
+		fold_threads(m, vm);
+}
+
+void model_fold_vm(struct model *m, const struct inv_vm *vm)
+{
+	fold_threads(m, vm);
 	if (vm_state(vm) &&
 	    ex_set_add_now(&m->all.set, m->all.gen, &vm_state(vm)->ex.set, &m->ex.vm_limits))
 		m->ex.no_memory++;

@@ -33,6 +33,9 @@ struct value commit_exit_value(const struct commit *c, double v);
 
 /* model_exits.c */
 /* The sums of a VM whose vCPUs have their rows, and its part of the host's. */
+/* Before it is known which VMs have rows: where threads have events of another VM than the one they
+ * are of. */
+void model_fold_astray(struct model *m);
 void model_fold_vm(struct model *m, const struct inv_vm *vm);
 void model_next_early(struct model *m, const struct inv_vm *vm);
 void model_exit_state(struct commit *c);
