@@ -289,21 +289,9 @@ static int vms_tick(void *state, int64_t now, int64_t watermark)
 static void end_provisional(struct vms *s, pid_t tid, const char *comm, pid_t pid)
 {
 	struct inv_vm *vm = inventory_find(s->inv, tid, 0, "");
-	char name[64];
 
-	if (!vm)
-		return;
-	if (vm->nthread) {
-		if (pid > 0)
-			snprintf(name, sizeof(name), "%s:%d", comm, (int)pid);
-		else
-			snprintf(name, sizeof(name), "tid:%d", (int)tid);
-		inventory_set(&vm->name, name);
-	}
-	if (vm->nthread && pid <= 0)
-		inventory_provisional_gone(s->inv, vm);
-	else
-		inventory_vm_gone(s->inv, vm);
+	if (vm)
+		inventory_provisional_gone(s->inv, vm, comm, pid);
 }
 
 static bool is_provisional(struct vms *s, pid_t tid)

@@ -130,9 +130,11 @@ int inventory_set(char **member, const char *text);
 struct inv_thread *inventory_provisional(struct inventory *inv, pid_t tid, pid_t pid);
 /*
  * The provisional VM's thread ended before it was found out what it is: it is gone. Its events are
- * those of its process's VM, else of one "pid:<pid>" for all such threads of a process.
+ * those of its process's VM, else of one "pid:<pid>" for all such threads of a process, or
+ * "<comm>:<pid>" where the process was seen; else pid is 0.
  */
-void inventory_provisional_gone(struct inventory *inv, struct inv_vm *vm);
+void inventory_provisional_gone(struct inventory *inv, struct inv_vm *vm, const char *comm,
+				pid_t pid);
 /*
  * An event came from a known thread that runs no vCPU as far as is known: asks whoever said
  * inventory_on_ask() at once, so that the event finds its vCPU and VM. Nothing is freed in it.

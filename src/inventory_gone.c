@@ -126,28 +126,37 @@ void inventory_vm_gone(struct inventory *inv, struct inv_vm *vm)
 /* Made of events of the process's threads, which ended before it was looked at. */
 static bool is_of_ended(const struct inv_vm *vm, pid_t pid)
 {
-	return (vm->flags & (INV_PROVISIONAL | INV_GONE | INV_LAST)) ==
-		       (INV_PROVISIONAL | INV_GONE) &&
+	return (vm->flags & (INV_PROVISIONAL | INV_GONE)) == (INV_PROVISIONAL | INV_GONE) &&
 	       vm->threads && vm->threads->pid == pid;
 }
 
-/* The process's only VM, else the one that stands for those of its threads that ended; or NULL. */
+/*
+ * The process's only VM, else the one that stands for those of its threads that ended; or NULL.
+ * One whose last interval was shown counts where there is no other: its events came late.
+ */
 static struct inv_vm *fellow(struct inventory *inv, const struct inv_vm *vm, pid_t pid)
 {
-	struct inv_vm *real = NULL, *gone = NULL;
+	struct inv_vm *real = NULL, *last = NULL, *gone = NULL;
+	bool several[2] = {false, false};
 
 	for (struct inv_vm *f = inv->first; f; f = f->next) {
-		if (f == vm || f->flags & INV_LAST)
+		bool late = f->flags & INV_LAST;
+		struct inv_vm **of = late ? &last : &real;
+
+		if (f == vm)
 			continue;
-		if (!(f->flags & INV_PROVISIONAL)) {
-			if (f->pid == pid && real)
-				return NULL; /* whose the thread was is not known */
-			real = f->pid == pid ? f : real;
-		} else if (is_of_ended(f, pid)) {
-			gone = f;
+		if (f->flags & INV_PROVISIONAL) {
+			if (is_of_ended(f, pid) && (!gone || !late))
+				gone = f;
+		} else if (f->pid == pid) {
+			several[late] |= *of != NULL;
+			*of = f;
 		}
 	}
-	return real ? real : gone;
+	real = real ? real : last;
+	if (!real)
+		return gone;
+	return several[real == last] ? NULL : real; /* whose the thread was is not known */
 }
 
 void inventory_adopt(struct inventory *inv, struct inv_vm *vm)
@@ -159,23 +168,32 @@ void inventory_adopt(struct inventory *inv, struct inv_vm *vm)
 			inventory_move_thread(inv, f->threads, vm);
 }
 
-void inventory_provisional_gone(struct inventory *inv, struct inv_vm *vm)
+void inventory_provisional_gone(struct inventory *inv, struct inv_vm *vm, const char *comm,
+				pid_t pid)
 {
 	struct inv_thread *t = vm->threads;
-	struct inv_vm *to = t ? fellow(inv, vm, t->pid) : NULL;
-	char name[32];
+	struct inv_vm *to = NULL;
+	char name[64];
 
+	if (t && pid > 0)
+		t->pid = pid;
+	if (t)
+		to = fellow(inv, vm, t->pid);
 	if (to) {
 		inventory_move_thread(inv, t, to);
 		inventory_thread_gone(inv, t);
+		to->flags &= (uint8_t)~INV_LAST; /* there is more to show of it */
 	}
 	inventory_vm_gone(inv, vm);
 	to = to ? to : vm;
-	if (t && to->flags & INV_PROVISIONAL && (to != vm || t->pid != t->tid)) {
-		snprintf(name, sizeof(name), "pid:%d", (int)t->pid);
-		inventory_set(&to->name, name);
-		to->pid = t->pid; /* out of the hash by now */
-	}
+	if (!t || !(to->flags & INV_PROVISIONAL))
+		return;
+	if (pid > 0 || to != vm || t->pid != t->tid)
+		snprintf(name, sizeof(name), "%s:%d", pid > 0 ? comm : "pid", (int)t->pid);
+	else
+		snprintf(name, sizeof(name), "tid:%d", (int)t->tid);
+	inventory_set(&to->name, name);
+	to->pid = t->pid; /* out of the hash by now */
 }
 
 /* No vCPU may point to a thread that is about to be freed, whichever VM it is of. */

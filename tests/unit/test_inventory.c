@@ -404,6 +404,59 @@ static void a_thread_is_asked_about_once(void **state)
 	assert_int_equal(inventory_take_unknown(inv), 101);
 }
 
+/* A thread of process 500 that was never looked at in time. */
+static struct inv_vm *unseen(struct inventory *inv, pid_t tid, const char *comm, pid_t pid)
+{
+	struct inv_vm *vm = inventory_provisional(inv, tid, 500)->vm;
+
+	inventory_provisional_gone(inv, vm, comm, pid);
+	return vm;
+}
+
+/* Threads of one process that ended are one VM, however late the events of the next one come. */
+static void threads_of_one_process_that_ended_are_one_vm(void **state)
+{
+	struct inventory *inv = *state;
+	struct inv_vm *first = unseen(inv, 501, "", 0);
+
+	assert_string_equal(first->name, "pid:500");
+	assert_int_equal(first->pid, 500);
+	inventory_sweep_old(inv);
+	assert_true(first->flags & INV_LAST);
+	unseen(inv, 502, "", 0);
+	assert_ptr_equal(inventory_thread(inv, 502), NULL);
+	assert_int_equal(first->nthread, 2);
+	assert_false(first->flags & INV_LAST);
+	unseen(inv, 503, "fast-vmm", 500); /* its process was seen, it was not */
+	assert_int_equal(first->nthread, 3);
+	assert_string_equal(first->name, "fast-vmm:500");
+	inventory_sweep_old(inv); /* with the empty shells of the two */
+	inventory_sweep_old(inv);
+	assert_ptr_equal(inventory_first(inv), NULL);
+}
+
+static void a_late_thread_is_of_the_vm_that_ended(void **state)
+{
+	struct inventory *inv = *state;
+	struct inv_vm *vm = inventory_add_vm(inv, 500, 1, "k"), *other;
+
+	inventory_add_thread(inv, vm, 500, 501, 1, ROLE_VCPU);
+	inventory_vm_gone(inv, vm);
+	inventory_sweep_old(inv);
+	assert_true(vm->flags & INV_LAST);
+	unseen(inv, 502, "", 0);
+	assert_int_equal(vm->nthread, 2);
+	assert_false(vm->flags & INV_LAST);
+	inventory_sweep_old(inv);
+	other = inventory_add_vm(inv, 500, 1, "l"); /* the process goes on with another */
+	unseen(inv, 503, "", 0);
+	assert_int_equal(vm->nthread, 1); /* 501 was gone for long */
+	assert_int_equal(other->nthread, 1);
+	inventory_add_vm(inv, 500, 1, "m");
+	assert_string_equal(unseen(inv, 504, "", 0)->name,
+			    "pid:500"); /* whose it was is not known */
+}
+
 int main(void)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -421,6 +474,8 @@ int main(void)
 		cmocka_unit_test(observers_see_all_that_is_freed),
 		WITH(an_unknown_thread_is_provisional),
 		WITH(a_thread_is_asked_about_once),
+		WITH(threads_of_one_process_that_ended_are_one_vm),
+		WITH(a_late_thread_is_of_the_vm_that_ended),
 		WITH(many_unknown_threads_keep_their_order),
 		WITH(a_thousand_vms),
 	};
