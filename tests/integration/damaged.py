@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 60
+# beside: yes
 """Trees for --root whose files are cut, mixed up, huge, folders, fifos, links to themselves or gone
 while they are read: it ends in time with status 0 or 1, and whatever it prints is possible."""
 

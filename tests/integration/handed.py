@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, debugfs
 # limit: 240
+# beside: yes
 """Whose VM is it? Made by a thread that ended, handed to another process, left behind by its maker:
 one row, of the process that can run it, else of the one that keeps it."""
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm
 # limit: 60
+# beside: yes
 """VMs whose owners chose their names, UUIDs and threads to do harm: what reaches a terminal or a
 file is valid UTF-8 without control characters, a cell stays a cell, and the other VMs keep their rows."""
 

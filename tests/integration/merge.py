@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 120
+# beside: yes
 """kvmtop merge: texts whose order is known, and a real guest's readings of its TSC in a real host's trace."""
 
 import os

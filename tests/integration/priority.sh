@@ -15,7 +15,7 @@ nice_of() { # the nice values of process $1's threads, "NAME VALUE" each
 watch() { # watch COMMAND…: starts it, and prints the nice values of its threads when there are records
 
 	"$@" >"$TEST_TMP/out" 2>&1 &
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		[ -s "$TEST_TMP/out" ] && break
 		sleep 0.1
 	done

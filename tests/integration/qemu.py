@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, cmd:qemu-system-x86_64
 # limit: 120
+# beside: yes
 """Real QEMUs: what each calls itself and says of its vCPUs is what kvmtop shows, whatever its options,
 and through a vCPU's plugging and unplugging, a stop, a kill and an orderly end."""
 

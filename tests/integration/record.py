@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 300
+# beside: yes
 """kvmtop record and replay as a program: what was recorded is shown, and nothing that happens to the
 recorder harms the file."""
 

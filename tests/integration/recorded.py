@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 60
+# beside: yes
 """What kvmtop makes of the recorded hosts in tests/data/roots (ORIGIN there says what they are)."""
 
 import csv

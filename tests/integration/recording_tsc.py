@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs
 # limit: 120
+# beside: yes
 """A recording has each write of a real guest's TSC offset with its moment, and merge takes them from there."""
 
 import os

@@ -5,6 +5,7 @@ event, order, vCPU and process; the figures without it row by row; and where the
 --explain-perf tells the whole difference."""
 # needs: cmd:perf
 # limit: 400
+# beside: yes
 
 import csv
 import io

@@ -4,6 +4,7 @@
 one, perf's pipe mode through a pipe and into a file, a file that is still being written."""
 # needs: root, kvm, tracefs, cmd:perf
 # limit: 240
+# beside: yes
 
 import csv
 import io

@@ -4,6 +4,7 @@
 guests' kernels from files."""
 # needs: cmd:perf
 # limit: 120
+# beside: yes
 
 import collections
 import csv

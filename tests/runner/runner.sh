@@ -55,6 +55,16 @@ run_one report $'echo "==1==ERROR" >"$TEST_TMP/sanitizer.1"; echo "ok 1 - a"'
 is "$total" "2 passed, 1 failed, 0 skipped" "a sanitizer's report fails a test that saw nothing"
 run_one escape $'printf "not ok 1 - \\033[2Ja\\n"'
 like "$out" 'FAILED: \\x1b\[2Ja' "control characters are escaped"
+# Each of two waits for the other: side by side both pass; one after the other neither can.
+pair=$'touch "$TOP/$me"; for _ in $(seq 300); do [ -e "$TOP/$you" ] && exit 0; sleep 0.1; done; exit 1'
+rm -f "$made"/tests/integration/*
+for names in "a b" "b a"; do
+	read -r me you <<<"$names"
+	printf '# beside: yes\nme=%s you=%s\n%s\n' "$me" "$you" "$pair" >"$made/tests/integration/$me.sh"
+done
+printf '%s\n' '[ -e "$TOP/a" ] && [ -e "$TOP/b" ]' >"$made/tests/integration/a_first.sh"
+is "$(CI='' RUNNER_TOP=$made "$here/tests/run" native 2>&1 | tail -n 1)" "4 passed, 0 failed, 0 skipped" \
+	"beside: those side by side, and before the others"
 if [ "$(id -u)" = 0 ] && unshare --mount --propagation private true 2>/dev/null; then
 	run_one mount $'mount -t tmpfs none "$TEST_TMP"; echo "ok 1 - a"'
 	is "$total" "2 passed, 0 failed, 0 skipped" "a test may mount"

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 90
+# beside: yes
 """What a terminal, a user and a disk can do to the full screen: random keys and sizes, a terminal
 that goes away or that nobody reads, signals, odd environments, no room for what is saved."""
 

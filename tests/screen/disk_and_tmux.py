@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, tmux, mount-namespace
 # limit: 120
+# beside: yes
 """A file system that is really full; tmux that lets go and comes back at another size, and that is killed."""
 
 import fcntl

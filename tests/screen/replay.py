@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: tmux
 # limit: 120
+# beside: yes
 """kvmtop replay in a terminal: steps, jumps, plays, while another kvmtop goes on recording."""
 
 import os

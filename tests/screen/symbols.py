@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, perf-events, tmux
 # limit: 90
+# beside: yes
 """The pane Symbols over a real guest: names, domains on and off, an opened row, and HOT SYMBOL."""
 
 import os

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: kvm, root, tmux, cmd:localedef, cmd:tic
 # limit: 240
+# beside: yes
 """The terminal: resize storm, suspend, crash, ASCII, no colours, unknown TERM, no terminal at all."""
 
 import fcntl
