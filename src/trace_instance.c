@@ -12,9 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define PREFIX "kvmtop-"
+#define BUSY_TRIES 200 /* for two seconds */
 
 __attribute__((format(printf, 4, 5))) static int say(int rc, char *err, size_t size,
 						     const char *fmt, ...)
@@ -167,6 +171,18 @@ static bool sees_all_processes(void)
 	return strcmp(link, "pid:[4026531836]") == 0;
 }
 
+/* It cannot go while anybody has one of its files open, who often only looks for a moment. */
+static void take_away(int instances, const char *name)
+{
+	static const struct timespec moment = {.tv_nsec = 10 * NS_PER_MS};
+
+	for (int i = 0; i < BUSY_TRIES; i++) {
+		if (!unlinkat(instances, name, AT_REMOVEDIR) || errno != EBUSY)
+			return;
+		nanosleep(&moment, NULL);
+	}
+}
+
 /* Those of processes that are no more: a kvmtop that was killed could not. */
 static void sweep(int instances)
 {
@@ -180,7 +196,7 @@ static void sweep(int instances)
 		if (sscanf(d->d_name, PREFIX "%d-%n", &pid, &end) < 1 || !end || pid <= 0)
 			continue;
 		if (kill(pid, 0) < 0 && errno == ESRCH)
-			unlinkat(instances, d->d_name, AT_REMOVEDIR);
+			take_away(instances, d->d_name);
 	}
 	if (dir)
 		closedir(dir);
@@ -193,7 +209,7 @@ void trace_instance_remove(struct trace_instance *i)
 	if (i->fd >= 0) {
 		trace_instance_set(i, "tracing_on", "0");
 		close(i->fd);
-		unlinkat(i->instances, i->name, AT_REMOVEDIR);
+		take_away(i->instances, i->name);
 	}
 	if (i->instances >= 0)
 		close(i->instances);

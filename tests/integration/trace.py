@@ -110,6 +110,13 @@ def ended_early(guest, folder):
     r = trace(guest.pid, "-o", os.path.join(folder, "next"), "--for", 0.5, "--", *SHELL)
     n.same((r.returncode, r.stderr), (0, ""), "another trace")
     n.same(ours(), [], "took them away")
+    p = started(os.path.join(folder, "looked"), guest.pid, "--for", 60)
+    host = next(x for x in ours() if x.endswith("-host"))
+    with open(f"{INSTANCES}/{host}/trace_pipe", "rb", buffering=0):
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    p.communicate(timeout=60)
+    n.same(ours(), [], "one that somebody looked into at the end is taken away as well")
 
 
 def refused(guest, folder):
