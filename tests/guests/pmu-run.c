@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Guests that use the counters of their PMU: pmu-run [-n MS] PROGRAM… Each PROGRAM is a VM with one
+ * vCPU, its words the guest's instructions (see assemble()); the VMs run at once, each on a thread.
+ *
+ * What a guest reads it keeps, and at a `mark` the VMM notes what the host knows: how many exits
+ * the VM had (KVM's statistics in debugfs), the thread's CPU time, and how many NMIs the guest
+ * took. At a `wait` it says so on stdout and goes on with a line of stdin. At the end a line of
+ * JSON a VM.
+ *
+ * KVM's own interrupt controllers are there: HLT waits in the kernel, for the NMI that comes every
+ * MS ms (-n) or for that of a counter that overflows. Real-mode code, assembled here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kvm.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NMI_HANDLER 0x500
+#define NMIS 0x600 /* how many it took, 16 bits */
+#define CODE 0x1000
+#define STACK 0x7ff0
+#define DATA 0x8000 /* what the guest read, 8 bytes each */
+#define MEMORY 0x10000
+#define PORT 0x10
+#define PORT_MARK 0x11
+#define PORT_WAIT 0x12
+#define PORT_END 0x13
+#define APIC_SVR 0xf0
+#define APIC_LVTPC 0x340
+#define APIC_NMI 0x400
+#define MAX_VMS 4
+#define MAX_MARKS 64
+#define MAX_READS 256
+#define MAX_CPUID 256
+
+struct mark {
+	uint64_t exits, cpu_ns, mono_ns;
+	long preempted; /* times that the thread did not leave the CPU by itself */
+	unsigned nmis;
+};
+
+struct vm {
+	int index, fd, vcpu;
+	struct kvm_run *run;
+	unsigned char *memory, *end; /* the code's */
+	int reads, marks, khz;
+	struct mark mark[MAX_MARKS];
+	pthread_t thread;
+};
+
+static atomic_int running;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "pmu-run: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void emit(struct vm *vm, const void *bytes, size_t n)
+{
+	if (vm->end + n > vm->memory + STACK - 64)
+		die("the program is too long");
+	memcpy(vm->end, bytes, n);
+	vm->end += n;
+}
+
+/* mov r32,imm32: 0x66, the opcode, the number */
+static void emit_mov(struct vm *vm, unsigned char opcode, uint32_t value)
+{
+	unsigned char b[6] = {0x66, opcode};
+
+	memcpy(b + 2, &value, 4);
+	emit(vm, b, sizeof(b));
+}
+
+/* `what` n times; esi counts, which nothing here changes */
+static void emit_times(struct vm *vm, const char *what, size_t size, uint32_t n)
+{
+	unsigned char loop[] = {0x66, 0x4e, /* dec esi */ 0x75, (unsigned char)(0 - size - 4)};
+
+	emit_mov(vm, 0xbe, n);
+	emit(vm, what, size);
+	emit(vm, loop, sizeof(loop));
+}
+
+/* An instruction whose result is in edx:eax; ecx says which. */
+static void emit_read(struct vm *vm, const char *what, uint32_t which)
+{
+	static const unsigned char keep[] = {
+		0x66, 0x89, 0x07, /* mov [bx],eax */
+		0x66, 0x89, 0x57, 0x04, /* mov [bx+4],edx */
+		0x83, 0xc3, 0x08, /* add bx,8 */
+	};
+
+	if (++vm->reads > MAX_READS)
+		die("too many reads");
+	emit_mov(vm, 0xb9, which);
+	emit(vm, what, 2);
+	emit(vm, keep, sizeof(keep));
+}
+
+static void emit_wrmsr(struct vm *vm, uint64_t which, uint64_t value)
+{
+	emit_mov(vm, 0xb9, (uint32_t)which);
+	emit_mov(vm, 0xb8, (uint32_t)value);
+	emit_mov(vm, 0xba, (uint32_t)(value >> 32));
+	emit(vm, "\x0f\x30", 2);
+}
+
+static void emit_port(struct vm *vm, unsigned char port)
+{
+	emit(vm, (unsigned char[]){0xe6, port}, 2);
+}
+
+/* A word of a program: name, name:A or name:A:B. False: there is no such. */
+static bool assemble(struct vm *vm, const char *name, uint64_t a, uint64_t b)
+{
+	uint32_t n = (uint32_t)a;
+
+	if (!strcmp(name, "out"))
+		emit_times(vm, (char[]){(char)0xe6, PORT}, 2, n);
+	else if (!strcmp(name, "cpuid"))
+		/* ebx holds where reads go: push, cpuid, pop */
+		emit_times(vm, "\x66\x53\x0f\xa2\x66\x5b", 6, n);
+	else if (!strcmp(name, "hlt"))
+		emit_times(vm, "\xf4", 1, n);
+	else if (!strcmp(name, "spin"))
+		emit_times(vm, "", 0, n);
+	else if (!strcmp(name, "wrmsr"))
+		emit_wrmsr(vm, a, b);
+	else if (!strcmp(name, "rdmsr"))
+		emit_read(vm, "\x0f\x32", n);
+	else if (!strcmp(name, "rdpmc"))
+		emit_read(vm, "\x0f\x33", n);
+	else if (!strcmp(name, "mark"))
+		emit_port(vm, PORT_MARK);
+	else if (!strcmp(name, "wait"))
+		emit_port(vm, PORT_WAIT);
+	else
+		return false;
+	return true;
+}
+
+static void put_program(struct vm *vm, const char *text)
+{
+	static const unsigned char handler[] = {0xff, 0x06, NMIS & 0xff, NMIS >> 8, /* inc word */
+						0xcf /* iret */};
+	static const unsigned char vector[] = {NMI_HANDLER & 0xff, NMI_HANDLER >> 8, 0, 0};
+	char copy[4096], *word, *rest = copy;
+
+	memcpy(vm->memory + NMI_HANDLER, handler, sizeof(handler));
+	memcpy(vm->memory + 2 * sizeof(vector), vector, sizeof(vector));
+	vm->end = vm->memory + CODE;
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((word = strsep(&rest, " "))) {
+		char *a = strchr(word, ':'), *b = a ? strchr(a + 1, ':') : NULL;
+
+		if (a)
+			*a++ = '\0';
+		if (b)
+			*b++ = '\0';
+		if (*word && !assemble(vm, word, a ? strtoull(a, NULL, 0) : 1,
+				       b ? strtoull(b, NULL, 0) : 0)) {
+			fprintf(stderr, "pmu-run: %s?\n", word);
+			exit(2);
+		}
+	}
+	emit_port(vm, PORT_END);
+}
+
+/* The CPU as KVM can give it: with it come the counters that there are. */
+static void set_cpuid(int kvm, struct vm *vm)
+{
+	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + MAX_CPUID * sizeof(c->entries[0]));
+
+	if (!c)
+		die("memory");
+	c->nent = MAX_CPUID;
+	if (ioctl(kvm, KVM_GET_SUPPORTED_CPUID, c) < 0 || ioctl(vm->vcpu, KVM_SET_CPUID2, c) < 0)
+		die("CPUID");
+	free(c);
+}
+
+static void set_lapic(struct vm *vm)
+{
+	static const uint32_t svr = 0x1ff, lvtpc = APIC_NMI;
+	struct kvm_lapic_state s;
+
+	if (ioctl(vm->vcpu, KVM_GET_LAPIC, &s) < 0)
+		die("KVM_GET_LAPIC");
+	memcpy(s.regs + APIC_SVR, &svr, sizeof(svr));
+	memcpy(s.regs + APIC_LVTPC, &lvtpc, sizeof(lvtpc));
+	if (ioctl(vm->vcpu, KVM_SET_LAPIC, &s) < 0)
+		die("KVM_SET_LAPIC");
+}
+
+static void set_registers(struct vm *vm)
+{
+	struct kvm_regs regs = {.rip = CODE, .rbx = DATA, .rsp = STACK, .rflags = 2};
+	struct kvm_sregs s;
+
+	if (ioctl(vm->vcpu, KVM_GET_SREGS, &s) < 0)
+		die("KVM_GET_SREGS");
+	s.cs.base = s.cs.selector = 0;
+	if (ioctl(vm->vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(vm->vcpu, KVM_SET_REGS, &regs) < 0)
+		die("KVM_SET_REGS");
+}
+
+static void make_vm(int kvm, struct vm *vm, const char *program)
+{
+	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
+	int size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+
+	vm->fd = ioctl(kvm, KVM_CREATE_VM, 0);
+	vm->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (vm->fd < 0 || size < 0 || vm->memory == MAP_FAILED)
+		die("/dev/kvm");
+	region.userspace_addr = (uintptr_t)vm->memory;
+	if (ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &region) < 0 ||
+	    ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
+		die("KVM_CREATE_IRQCHIP");
+	vm->vcpu = ioctl(vm->fd, KVM_CREATE_VCPU, 0);
+	if (vm->vcpu < 0)
+		die("KVM_CREATE_VCPU");
+	vm->run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, vm->vcpu, 0);
+	if (vm->run == MAP_FAILED)
+		die("memory");
+	vm->khz = ioctl(vm->vcpu, KVM_GET_TSC_KHZ, 0);
+	put_program(vm, program);
+	set_cpuid(kvm, vm);
+	set_lapic(vm);
+	set_registers(vm);
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Opened anew each time: it cannot be read at an offset. 0 where it may not be read. */
+static uint64_t read_exits(const struct vm *vm)
+{
+	char path[96], text[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kvm/%d-%d/exits", getpid(), vm->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+static void note(struct vm *vm)
+{
+	struct mark *m = &vm->mark[vm->marks++];
+	struct rusage r;
+
+	if (vm->marks > MAX_MARKS)
+		die("too many marks");
+	m->cpu_ns = now(CLOCK_THREAD_CPUTIME_ID);
+	m->mono_ns = now(CLOCK_MONOTONIC);
+	m->exits = read_exits(vm);
+	getrusage(RUSAGE_THREAD, &r);
+	m->preempted = r.ru_nivcsw;
+	m->nmis = vm->memory[NMIS] + 256u * vm->memory[NMIS + 1];
+}
+
+static void wait_for_line(const struct vm *vm)
+{
+	char c;
+
+	printf("wait %d\n", vm->index);
+	while (read(0, &c, 1) == 1 && c != '\n')
+		;
+}
+
+static void *run_vm(void *arg)
+{
+	struct vm *vm = arg;
+	char name[16];
+
+	snprintf(name, sizeof(name), "CPU %d/KVM", vm->index);
+	pthread_setname_np(pthread_self(), name);
+	for (;;) {
+		if (ioctl(vm->vcpu, KVM_RUN, 0) < 0) {
+			if (errno != EINTR)
+				die("KVM_RUN");
+			continue;
+		}
+		if (vm->run->exit_reason != KVM_EXIT_IO)
+			die("the guest did something else");
+		if (vm->run->io.port == PORT_MARK)
+			note(vm);
+		else if (vm->run->io.port == PORT_WAIT)
+			wait_for_line(vm);
+		else if (vm->run->io.port == PORT_END)
+			break;
+	}
+	atomic_fetch_sub(&running, 1);
+	return NULL;
+}
+
+static void print_vm(const struct vm *vm)
+{
+	uint64_t value;
+
+	printf("{\"vm\":%d,\"id\":\"%d-%d\",\"khz\":%d,\"read\":[", vm->index, getpid(), vm->fd,
+	       vm->khz);
+	for (int i = 0; i < vm->reads; i++) {
+		memcpy(&value, vm->memory + DATA + 8 * i, sizeof(value));
+		printf("%s%" PRIu64, i ? "," : "", value);
+	}
+	printf("],\"mark\":[");
+	for (int i = 0; i < vm->marks; i++) {
+		const struct mark *m = &vm->mark[i];
+
+		printf("%s{\"exits\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 ",\"mono_ns\":%" PRIu64,
+		       i ? "," : "", m->exits, m->cpu_ns, m->mono_ns);
+		printf(",\"preempted\":%ld,\"nmis\":%u}", m->preempted, m->nmis);
+	}
+	puts("]}");
+}
+
+/* An NMI for every VM now and then, until all have ended. */
+static void send_nmis(struct vm *vms, int n, int ms)
+{
+	struct kvm_msi msi = {.address_lo = 0xfee00000, .data = APIC_NMI};
+
+	while (atomic_load(&running)) {
+		usleep((useconds_t)ms * 1000);
+		for (int i = 0; i < n; i++)
+			ioctl(vms[i].fd, KVM_SIGNAL_MSI, &msi);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct vm vms[MAX_VMS];
+	int kvm, n, ms = 0, first = 1;
+
+	if (argc > 2 && !strcmp(argv[1], "-n")) {
+		ms = atoi(argv[2]);
+		first = 3;
+	}
+	n = argc - first;
+	if (n < 1 || n > MAX_VMS) {
+		fputs("usage: pmu-run [-n MS] PROGRAM… (out cpuid hlt spin:N, wrmsr:MSR:VALUE, "
+		      "rdmsr:MSR, rdpmc:N, "
+		      "mark, wait)\n",
+		      stderr);
+		return 2;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	for (int i = 0; i < n; i++) {
+		vms[i].index = i;
+		make_vm(kvm, &vms[i], argv[first + i]);
+	}
+	running = n;
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&vms[i].thread, NULL, run_vm, &vms[i]))
+			die("pthread_create");
+	if (ms > 0)
+		send_nmis(vms, n, ms);
+	for (int i = 0; i < n; i++) {
+		pthread_join(vms[i].thread, NULL);
+		print_vm(&vms[i]);
+	}
+	return 0;
+}
