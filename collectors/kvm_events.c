@@ -72,29 +72,6 @@ struct kvm_events {
 
 /* ---- kinds and their events ---- */
 
-static enum kvm_kind kind_of(enum ev_type type)
-{
-	switch (type) {
-	case EV_MMIO:
-		return KIND_MMIO;
-	case EV_PIO:
-		return KIND_IOPORT;
-	case EV_MSR:
-		return KIND_MSR;
-	case EV_HYPERCALL:
-		return KIND_HYPERCALL;
-	case EV_USEREXIT:
-		return KIND_USEREXIT;
-	case EV_VCPU_WAKEUP:
-	case EV_HALT_POLL:
-		return KIND_HALT;
-	case EV_FPU: /* of none: follow_fpu() opens it */
-		return KIND_NR;
-	default:
-		return KIND_VMEXIT;
-	}
-}
-
 static void say_source(struct kvm_events *st, int state, const char *why, const char *mend)
 {
 	if (st->env.sink && st->env.sink->source)
@@ -172,7 +149,7 @@ static void close_event(struct kvm_events *st, unsigned event)
 static void close_kind(struct kvm_events *st, enum kvm_kind kind)
 {
 	for (unsigned i = 0; i < KVM_EVENTS; i++)
-		if (kind_of(kvm_events[i].type) == kind && is_open(st, i))
+		if (kvm_kind_of(kvm_events[i].type) == kind && is_open(st, i))
 			close_event(st, i);
 	st->open &= ~KIND_BIT(kind);
 }
@@ -185,7 +162,7 @@ static int open_kind(struct kvm_events *st, enum kvm_kind kind)
 	for (unsigned i = 0; i < KVM_EVENTS; i++) {
 		int id = kvm_format_id(st->format, i), rc;
 
-		if (!id || kind_of(kvm_events[i].type) != kind)
+		if (!id || kvm_kind_of(kvm_events[i].type) != kind)
 			continue;
 		rc = open_event(st, i, (uint64_t)id);
 		if (rc) {
@@ -199,7 +176,7 @@ static int open_kind(struct kvm_events *st, enum kvm_kind kind)
 	st->open |= KIND_BIT(kind);
 	/* Only now is it on everywhere: what came before was not all there was. */
 	for (unsigned i = 0; i < EV_NR; i++)
-		if (kind_of(i) == kind)
+		if (kvm_kind_of(i) == kind)
 			st->since[i] = clock_mono_ns();
 	return 0;
 }

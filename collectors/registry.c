@@ -10,6 +10,7 @@
 #include "collector.h"
 #include "guest_sampling.h"
 #include "kvm_events.h"
+#include "vcpu_events.h"
 #include "vms.h"
 #include "sched.h"
 #include "collector_tsc.h"
@@ -18,6 +19,7 @@
 
 const struct collector *const collectors[] = {
 	&collector_kvm_events, /* before vms takes out what has ended */
+	&collector_vcpu_events, /* the same */
 	&collector_guest_sampling, /* the same */
 	&collector_vms, /* before those that read what it finds */
 	&collector_sched,

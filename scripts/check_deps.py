@@ -13,14 +13,14 @@ from glob import glob
 # Layer: its files (names without .c and .h, * allowed), and the layers that it may include beside
 # itself. A file belongs to the first layer that names it.
 LAYERS = {
-    "ring": ("src/ring src/perf_rings src/perfdata src/perfdata_* src/tracetext", "base"),
+    "ring": ("src/ring src/perf_rings src/perf_thread src/perfdata src/perfdata_* src/tracetext", "base"),
     "base": ("src/sample src/hist src/history src/clock src/text src/value src/sysroot src/log "
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
              "src/tar src/host_facts src/host_facts_* src/own_path src/version src/priority src/out src/tsc "
              "src/tsc_* src/trace_instance", ""),
     "field": ("src/field src/field_*", "base"),
-    "model": ("src/model src/model_* src/exits src/exits_* src/symset src/use src/waited src/findings src/when "
+    "model": ("src/model src/model_* src/exits src/exits_* src/slices src/symset src/use src/waited src/findings src/when "
               "src/format src/format_* src/batch_table src/store src/store_* src/diff src/diff_* "
               "src/anonymize",
               "base field collector.h"),

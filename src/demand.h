@@ -29,6 +29,9 @@ struct demand {
 	bool waits_all; /* the same for every VM */
 	uint64_t slow_ns; /* single exits that take longer are told apart; 0: none */
 	bool slow_past; /* those of past intervals too, as far as they are kept */
+	unsigned
+		slices; /* KIND_BIT: of the selected vCPU each event, for its histogram over time */
+	int64_t slice_ns; /* how finely; 0: none */
 	bool pins; /* PIN and NODE are on screen */
 	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
 	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */

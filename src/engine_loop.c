@@ -90,6 +90,9 @@ static void merge_demand(struct demand *into, const struct demand *d)
 	into->exit_code |= d->exit_code;
 	into->waits |= d->waits;
 	into->waits_all |= d->waits_all;
+	into->slices |= d->slices;
+	if (d->slice_ns && (!into->slice_ns || d->slice_ns < into->slice_ns))
+		into->slice_ns = d->slice_ns;
 	into->slow_past |= d->slow_past;
 	if (d->slow_ns && (!into->slow_ns || d->slow_ns < into->slow_ns))
 		into->slow_ns = d->slow_ns;
@@ -115,6 +118,8 @@ static void apply_demand(struct engine *e)
 		all.kinds |= KIND_BIT(KIND_USEREXIT);
 	all.pins |= e->starved > 0;
 	all.kinds &= ~e->governor.dropped;
+	if (e->governor.no_slices)
+		all.slices = 0;
 	all.sample_shift = e->governor.sample_shift;
 	e->demand = all;
 	model_demand(e->model, &all);
@@ -176,19 +181,20 @@ static void tell_cost(struct engine *e, int64_t now)
 static void govern(struct engine *e, const struct snapshot *s)
 {
 	char kinds[80], why[200];
+	bool dropped;
 
 	if (!governor_look(&e->governor, s))
 		return;
 	apply_demand(e);
 	governor_text(&e->governor, kinds, sizeof(kinds));
-	if (e->governor.dropped)
+	dropped = e->governor.dropped || e->governor.no_slices;
+	if (dropped)
 		snprintf(why, sizeof(why), "%s not collected: it would cost more than %.3g%%",
 			 kinds, e->governor.max_pct);
 	else
 		snprintf(why, sizeof(why), "within %.3g%%", e->governor.max_pct);
-	e->env.sink->source(e->env.sink->ctx, "overhead",
-			    e->governor.dropped ? SOURCE_PARTIAL : SOURCE_OK, why,
-			    e->governor.dropped ? "kvmtop --max-overhead 10" : NULL);
+	e->env.sink->source(e->env.sink->ctx, "overhead", dropped ? SOURCE_PARTIAL : SOURCE_OK, why,
+			    dropped ? "kvmtop --max-overhead 10" : NULL);
 }
 
 /* vCPUs run and not one kvm_exit: whether this KVM fires any is then found by other events. */

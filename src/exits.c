@@ -12,8 +12,6 @@
 #include "inventory.h"
 #include "kvm_names.h"
 
-#define VMX_REASON 0x8000ffffu /* the reason and FAILED_VMENTRY; other bits are flags */
-
 /* ---- cells ---- */
 
 static struct ex_cell *vm_cell(struct exits *x, struct ex_vm *vm, const struct ex_key *k)
@@ -191,7 +189,7 @@ static void on_entry(struct exits *x, struct ex_vcpu *v, const struct sample *s)
 
 static void on_exit(struct exits *x, struct ex_vcpu *v, const struct sample *s, bool late)
 {
-	uint64_t key = s->isa == ISA_VMX ? s->key & VMX_REASON : s->key;
+	uint64_t key = s->isa == ISA_VMX ? s->key & EX_VMX_REASON : s->key;
 	const struct ex_open *o = &v->pair[KIND_VMEXIT];
 
 	x->seen = true;
@@ -360,7 +358,7 @@ void exits_code(struct exits *x, const struct sample *s, size_t n)
 	exits_relate(x);
 	for (size_t i = 0; i < n; i++) {
 		struct ex_thread *t = exits_thread(x, s[i].tid, 0);
-		uint64_t key = s[i].isa == ISA_VMX ? s[i].key & VMX_REASON : s[i].key;
+		uint64_t key = s[i].isa == ISA_VMX ? s[i].key & EX_VMX_REASON : s[i].key;
 
 		if (!t || s[i].type != EV_EXIT || !s[i].aux)
 			continue;
@@ -374,7 +372,7 @@ void exits_code(struct exits *x, const struct sample *s, size_t n)
 static struct ex_key pair_key(enum kvm_kind kind, uint64_t key, uint32_t isa, uint8_t dir)
 {
 	return (struct ex_key){
-		.key = kind == KIND_VMEXIT && isa == ISA_VMX ? key & VMX_REASON : key,
+		.key = kind == KIND_VMEXIT && isa == ISA_VMX ? key & EX_VMX_REASON : key,
 		.isa = kind == KIND_VMEXIT ? isa : 0,
 		.kind = (uint8_t)kind,
 		.dir = dir & 3,

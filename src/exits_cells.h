@@ -18,6 +18,8 @@
 
 struct kvm_names;
 
+#define EX_VMX_REASON 0x8000ffffu /* the reason and FAILED_VMENTRY; other bits are flags */
+
 struct ex_acc {
 	uint64_t count, timed;
 	uint64_t sum, min, max; /* ns; min is valid where timed > 0 */

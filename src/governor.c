@@ -78,6 +78,7 @@ static double estimate_guest(const struct snapshot *s)
 		return 0;
 	for (int k = 0; k < KIND_NR; k++) /* an exit is two events: kvm_exit and kvm_entry */
 		events += (double)s->kinds[k].count * (k == KIND_VMEXIT ? 2 : 1);
+	events += (double)s->stream.events * EVENT_COST_NS / each;
 	samples = value_has(s->host.sym.n) ? s->host.sym.n.v : 0;
 	return 100.0 * (events * each + samples * SAMPLE_COST_NS) / ((double)s->dt * s->host.ncpu);
 }
@@ -88,6 +89,15 @@ static bool sample_less(struct governor *g, const struct snapshot *s)
 	if (!s->sampling.open || g->sample_shift >= SAMPLE_SHIFT_MAX)
 		return false;
 	g->sample_shift++;
+	return true;
+}
+
+/* Then what is finer than all others need. */
+static bool slices_off(struct governor *g, const struct snapshot *s)
+{
+	if (!s->stream.events || g->no_slices)
+		return false;
+	g->no_slices = true;
 	return true;
 }
 
@@ -114,16 +124,18 @@ bool governor_look(struct governor *g, const struct snapshot *s)
 	cost = g->guest_pct + (g->self_pct > 0 ? g->self_pct : 0);
 	if (cost <= g->max_pct) {
 		g->over_since = 0;
-		if ((!g->dropped && !g->sample_shift) || s->time < g->retry_at ||
+		if ((!g->dropped && !g->sample_shift && !g->no_slices) || s->time < g->retry_at ||
 		    cost > g->max_pct / 2)
 			return false;
 		g->dropped = 0;
+		g->no_slices = false;
 		g->sample_shift = 0;
 		return true;
 	}
 	if (!g->over_since)
 		g->over_since = s->time;
-	if (s->time - g->over_since < PATIENCE || !(sample_less(g, s) || drop_one(g, s)))
+	if (s->time - g->over_since < PATIENCE ||
+	    !(sample_less(g, s) || slices_off(g, s) || drop_one(g, s)))
 		return false;
 	g->over_since = s->time;
 	g->retry_at = s->time + g->backoff;
@@ -140,5 +152,7 @@ const char *governor_text(const struct governor *g, char *buf, unsigned long siz
 		if (g->dropped & KIND_BIT(drop_order[i]) && at < size)
 			at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "",
 					       drop_name[i]);
+	if (g->no_slices && at < size)
+		snprintf(buf + at, size - at, "%ssingle events", at ? ", " : "");
 	return buf;
 }

@@ -275,7 +275,7 @@ uint64_t hist_heat_floor(unsigned bucket)
 	return bucket & 1 ? base * 45 / 32 : base;
 }
 
-static unsigned heat_bucket(uint64_t ns)
+unsigned hist_heat_bucket(uint64_t ns)
 {
 	unsigned b;
 
@@ -298,6 +298,7 @@ void hist_heat(const struct hist *h, uint32_t *heat)
 
 		for (unsigned s = 0; s < HIST_STEPS; s++)
 			if (h->octave[i][s])
-				saturate(&heat[heat_bucket(step_floor(o, s))], h->octave[i][s]);
+				saturate(&heat[hist_heat_bucket(step_floor(o, s))],
+					 h->octave[i][s]);
 	}
 }

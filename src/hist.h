@@ -29,6 +29,8 @@ uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out
 uint64_t hist_count(const struct hist *h);
 /* Adds to HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h); below 2^4: the first. */
 void hist_heat(const struct hist *h, uint32_t *heat);
+/* The heat bucket of a time. */
+unsigned hist_heat_bucket(uint64_t ns);
 /* Lower bound of a heat bucket in ns. */
 uint64_t hist_heat_floor(unsigned bucket);
 

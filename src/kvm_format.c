@@ -305,3 +305,26 @@ bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t 
 		exit_user(d, raw, s);
 	return true;
 }
+
+enum kvm_kind kvm_kind_of(enum ev_type type)
+{
+	switch (type) {
+	case EV_MMIO:
+		return KIND_MMIO;
+	case EV_PIO:
+		return KIND_IOPORT;
+	case EV_MSR:
+		return KIND_MSR;
+	case EV_HYPERCALL:
+		return KIND_HYPERCALL;
+	case EV_USEREXIT:
+		return KIND_USEREXIT;
+	case EV_VCPU_WAKEUP:
+	case EV_HALT_POLL:
+		return KIND_HALT;
+	case EV_FPU:
+		return KIND_NR;
+	default:
+		return KIND_VMEXIT;
+	}
+}

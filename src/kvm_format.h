@@ -23,6 +23,9 @@ struct kvm_event_name {
 #define KVM_EVENTS 15
 extern const struct kvm_event_name kvm_events[KVM_EVENTS];
 
+/* The kind that counts events of a type; KIND_NR: none does (kvm_fpu). */
+enum kvm_kind kvm_kind_of(enum ev_type type);
+
 struct kvm_format;
 
 /* A field within raw data; size 0: the event has none. */

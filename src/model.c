@@ -295,6 +295,8 @@ static const struct sink sink_template = {
 	.tsc = model_on_tsc,
 	.tsc_write = model_on_tsc_write,
 	.waits = model_on_waits,
+	.vcpu_events = model_on_vcpu_events,
+	.vcpu_stream = model_on_vcpu_stream,
 	.source = on_source,
 };
 
@@ -378,6 +380,7 @@ void model_free(struct model *m)
 	}
 	ex_set_free(&m->all.set);
 	model_symbols_free(m);
+	model_slices_free(m);
 	findings_free(m->findings);
 	free(m->sources);
 	free(m->tasks);

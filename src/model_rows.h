@@ -81,6 +81,13 @@ void model_on_waits(void *ctx, const struct wait_reading *r);
 void model_waited_rows(struct commit *c); /* when VMs and vCPUs have their rows */
 void model_waits_next(struct model *m);
 
+/* model_slices.c */
+void model_on_vcpu_events(void *ctx, const struct sample *s, size_t n);
+void model_on_vcpu_stream(void *ctx, const struct vcpu_stream *s);
+void model_slice_rows(struct commit *c);
+void model_slices_next(struct model *m);
+void model_slices_free(struct model *m);
+
 /* model_code.c */
 /* What is at an address of the guest's code. */
 struct symbol_key model_code_key(const struct commit *c, const struct inv_vm *vm, uint64_t rip);

@@ -91,6 +91,8 @@ struct model_sampling {
 	const struct symbol_namer *namer;
 };
 
+struct slices;
+
 /* NULL: no memory. */
 struct model_vm *model_vm_state(struct inv_vm *vm);
 struct model_vcpu *model_vcpu_state(struct inv_vcpu *v);
@@ -114,6 +116,9 @@ struct model {
 	struct model_kind kinds[KIND_NR];
 	struct ex_vm all; /* the exits of all VMs, also of those that are gone */
 	struct model_sampling sampling;
+	struct slices *slices; /* NULL: no vCPU's events come one by one */
+	struct vcpu_stream stream;
+	uint64_t stream_lost; /* of this interval */
 	struct model_tsc_notes tsc;
 	struct findings *findings;
 	struct value self_cpu, self_guest;

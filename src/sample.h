@@ -312,6 +312,14 @@ struct wait_reading {
 	const struct hist *wake; /* from wake-up to running; NULL: none */
 };
 
+/* Each event of one vCPU alone, whatever counts those of all. */
+struct vcpu_stream {
+	uint32_t vcpu; /* inv_vcpu.id; 0: of none, from now on */
+	unsigned kinds; /* KIND_BIT: those that come */
+	int64_t since; /* ns: complete from here on */
+	uint64_t lost; /* events since the last call */
+};
+
 /* Tasks that belong to no VM: the row "(other)". */
 struct task_reading {
 	pid_t pid;
@@ -359,6 +367,11 @@ struct sink {
 	void (*tsc)(void *ctx, const struct tsc_reading *r); /* NULL: not taken */
 	void (*tsc_write)(void *ctx, const struct tsc_write *w); /* NULL: not taken */
 	void (*waits)(void *ctx, const struct wait_reading *r); /* NULL: not taken */
+	/* Events of .vcpu of the last vcpu_stream(): they are counted elsewhere. NULL: not taken.
+	 */
+	void (*vcpu_events)(void *ctx, const struct sample *s, size_t n);
+	/* Before the first of them, and at each tick. NULL: not taken. */
+	void (*vcpu_stream)(void *ctx, const struct vcpu_stream *s);
 	/* A source's state changed; mend may be NULL. Replaces what was said of it before. */
 	void (*source)(void *ctx, const char *name, int state /* enum source_state */,
 		       const char *why, const char *mend);

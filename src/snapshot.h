@@ -85,6 +85,27 @@ struct snap_exits {
 	uint32_t first, n; /* rows in snapshot.exits */
 };
 
+/*
+ * A slice of the interval, of one key of the vCPU of snapshot.stream: what began in it, and the
+ * histogram of what ended in it.
+ */
+struct snap_slice {
+	int64_t at; /* ns CLOCK_MONOTONIC, a multiple of stream.slice_ns */
+	uint64_t key, count, timed;
+	const uint32_t *heat; /* HEAT_BUCKETS counts; NULL: nothing timed */
+	uint32_t isa;
+	uint8_t kind, dir; /* enum kvm_kind, enum ev_dir */
+};
+
+/* The one vCPU of which each event was taken. */
+struct snap_stream {
+	uint32_t vcpu; /* inv_vcpu.id; 0: of none */
+	unsigned kinds; /* KIND_BIT */
+	int64_t slice_ns;
+	int64_t from; /* complete from here to the interval's end */
+	uint64_t events, lost; /* taken in the interval; and not, or without a place */
+};
+
 /* snap_symbol.vm where it is no VM's. */
 enum { SNAP_ALL_VMS = -1, SNAP_OTHER = -2 };
 
@@ -344,17 +365,19 @@ struct snapshot {
 	const struct snap_code *code;
 	const struct snap_waited *waited;
 	const struct snap_slow *slow;
+	const struct snap_slice *slices;
 	const struct snap_tsc_event *tsc_events;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, ntsc_events, nthreads, ntasks,
-		ncpus, nfindings, nsources;
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, nslices, ntsc_events,
+		nthreads, ntasks, ncpus, nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
 	uint64_t slow_ns; /* exits that take longer are in .slow; 0: nobody looks for them */
 	struct snap_sampling sampling;
+	struct snap_stream stream;
 	struct tally kinds[KIND_NR], kinds_total[KIND_NR]; /* the host's sums a kind */
 	size_t bytes; /* memory that it holds */
 };

@@ -332,6 +332,28 @@ static const struct store_field slow_fields[] = {
 	END,
 };
 
+static const struct store_field slice_fields[] = {
+	ONE(1, I64, struct snap_slice, at),
+	ONE(2, U64, struct snap_slice, key),
+	ONE(3, U64, struct snap_slice, count),
+	ONE(4, U64, struct snap_slice, timed),
+	ONE(5, HEAT, struct snap_slice, heat),
+	ONE(6, U32, struct snap_slice, isa),
+	ENUM(7, U8, struct snap_slice, kind, KIND_NR - 1),
+	ONE(8, U8, struct snap_slice, dir),
+	END,
+};
+
+static const struct store_field stream_fields[] = {
+	ONE(1, U32, struct snap_stream, vcpu),
+	ONE(2, U32, struct snap_stream, kinds),
+	ONE(3, I64, struct snap_stream, slice_ns),
+	ONE(4, I64, struct snap_stream, from),
+	ONE(5, U64, struct snap_stream, events),
+	ONE(6, U64, struct snap_stream, lost),
+	END,
+};
+
 static const struct store_field thread_fields[] = {
 	ONE(1, U32, struct snap_thread, vm),	      ONE(2, I32, struct snap_thread, tid),
 	ONE(3, TEXT, struct snap_thread, comm),	      ENUM(4, U8, struct snap_thread, role, 15),
@@ -399,6 +421,8 @@ const struct store_table store_tables[] = {
 	ROWS(STORE_CODE, code, code_fields, struct snap_code),
 	ROWS(STORE_WAITED, waited, waited_fields, struct snap_waited),
 	ROWS(STORE_SLOW, slow, slow_fields, struct snap_slow),
+	ROWS(STORE_SLICES, slices, slice_fields, struct snap_slice),
+	HERE(STORE_STREAM, stream, stream_fields, struct snap_stream, 1),
 	ROWS(STORE_THREADS, threads, thread_fields, struct snap_thread),
 	ROWS(STORE_TASKS, tasks, task_fields, struct snap_task),
 	ROWS(STORE_CPUS, cpus, cpu_fields, struct snap_cpu),

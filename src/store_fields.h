@@ -56,6 +56,8 @@ enum store_table_id {
 	STORE_CODE,
 	STORE_WAITED,
 	STORE_SLOW,
+	STORE_SLICES,
+	STORE_STREAM,
 	STORE_TABLES_END,
 };
 

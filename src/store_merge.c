@@ -615,6 +615,9 @@ static void merge_interval(struct merger *m)
 	m->out->dt = (int64_t)m->dt;
 	m->out->delay_s = m->dt / 1e9;
 	m->out->first_rates = false;
+	m->out->slices = NULL; /* of a time finer than any interval */
+	m->out->nslices = 0;
+	m->out->stream = (struct snap_stream){0};
 	for (size_t i = 0; i + 1 < m->nparts; i++) {
 		const struct snapshot *s = m->part[i];
 

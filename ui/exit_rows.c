@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exit_fine.h"
 #include "text.h"
 #include "widget_graph.h"
 #include "widget_heatmap.h"
@@ -78,7 +79,7 @@ static const struct snap_exit *row_in(const struct snapshot *s, const struct pan
 	return find_row(s, c->host ? &s->host.ex : ex, id);
 }
 
-#define MAX_COLS 512
+#define MAX_COLS EXIT_COLS
 
 /* The first of the last snapshots that fit into the width. */
 static size_t first_shown(const struct pane_ctx *c, int width)
@@ -113,21 +114,17 @@ static struct graph_col rate_of(const struct pane_ctx *c, const struct snapshot 
 	return g;
 }
 
-/* What cannot be timed has its rate over time instead. */
-static void draw_rate(const struct pane_ctx *c, const struct area *a, uint64_t id,
-		      enum kvm_kind kind)
+#define RATE_LABEL 8 /* columns left of a graph of rates */
+
+static void draw_rate_graph(const struct area *a, const struct graph_col *col, size_t n)
 {
-	struct graph_col col[MAX_COLS];
-	struct graph g = {.col = col, .max = 1, .role = {ROLE_GUEST}};
-	struct area part = area_sub(a, 0, 8, a->h, a->w - 8);
+	struct graph g = {.col = col, .n = n, .max = 1, .role = {ROLE_GUEST}};
+	struct area part = area_sub(a, 0, RATE_LABEL, a->h, a->w - RATE_LABEL);
 	char top[16];
 
-	for (size_t i = first_shown(c, part.w); i <= c->at; i++) {
-		col[g.n] = rate_of(c, history_at(c->history, i), id, kind);
-		if (col[g.n].part[0] > g.max)
-			g.max = col[g.n].part[0];
-		g.n++;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (col[i].part[0] > g.max)
+			g.max = col[i].part[0];
 	g.max = graph_ceiling(g.max);
 	fmt_count(top, sizeof(top), value_known(g.max), 5);
 	area_right(a, 0, 7, ROLE_DIM, top);
@@ -135,17 +132,54 @@ static void draw_rate(const struct pane_ctx *c, const struct area *a, uint64_t i
 	graph_draw(&part, &g);
 }
 
-/* What the graph below draws; for times the histogram, and why there is none. */
-static void draw_graph_title(const struct area *a, const struct snap_exit *e)
+/* What cannot be timed has its rate over time instead. */
+static void draw_rate(const struct pane_ctx *c, const struct area *a, uint64_t id,
+		      enum kvm_kind kind)
 {
-	char name[128], cut[64];
+	struct graph_col col[MAX_COLS];
+	size_t n = 0;
+
+	for (size_t i = first_shown(c, a->w - RATE_LABEL); i <= c->at; i++)
+		col[n++] = rate_of(c, history_at(c->history, i), id, kind);
+	draw_rate_graph(a, col, n);
+}
+
+/* The same in slices of the interval. */
+static bool draw_fine(const struct area *a, const struct snap_exit *e, const struct fine *f)
+{
+	const struct heatmap m = {.col = f->col, .n = f->n};
+	struct graph_col col[MAX_COLS];
+
+	if (e->has_time)
+		return heatmap_draw(a, &m);
+	for (size_t i = 0; i < f->n; i++)
+		col[i] = (struct graph_col){.known = f->known[i],
+					    .part = {(double)f->count[i] * 1e9 / (double)f->ns}};
+	draw_rate_graph(a, col, f->n);
+	return true;
+}
+
+/* What the graph below draws; for times the histogram, and why there is none. */
+static void draw_graph_title(const struct area *a, const struct snap_exit *e, const struct fine *f)
+{
+	char name[128], cut[64], ns[16], events[16];
 	int x;
 
 	text_escape(name, sizeof(name), e->name);
 	text_cut_middle(cut, sizeof(cut), name, 30);
 	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
 	x = area_textf(a, 0, 1, ROLE_STRONG, " %s: ", cut);
-	if (e->has_time)
+	if (f) {
+		fmt_ns(ns, sizeof(ns), value_known((double)f->ns), 6);
+		fmt_count(events, sizeof(events), value_known((double)f->events), 6);
+		x = area_textf(a, 0, x, ROLE_TEXT, "%s, %s a column ",
+			       e->has_time ? "how long they took" : "rate", ns);
+		x = area_textf(a, 0, x, f->lost ? ROLE_WARN : ROLE_DIM, "(%s events taken", events);
+		if (f->lost)
+			x = area_textf(a, 0, x, ROLE_WARN, ", %llu not",
+				       (unsigned long long)f->lost);
+		area_text(a, 0, x, f->lost ? ROLE_WARN : ROLE_DIM, ") ");
+	} else if (e->has_time)
 		area_text(a, 0, x, ROLE_TEXT, "how long they took, over time ");
 	else if (a->w - x >= 62)
 		area_text(a, 0, x, ROLE_TEXT,
@@ -158,8 +192,19 @@ static void draw_detail(const struct pane_ctx *c, const struct area *a, const st
 {
 	const struct snap_exit *e = row->row;
 	struct area graph = area_sub(a, 1, 0, a->h - 1, a->w);
+	struct fine *f = exit_fine_new(c, e, e->has_time ? graph.w : graph.w - RATE_LABEL);
+	char why[320];
 
-	draw_graph_title(a, e);
+	draw_graph_title(a, e, f);
+	if (f && !draw_fine(&graph, e, f)) {
+		area_text(&graph, 0, 1, ROLE_DIM, "no times of it yet");
+	} else if (!f && exit_fine_asked(c)) {
+		exit_fine_missing(c, why, sizeof(why));
+		area_text(&graph, 0, 1, ROLE_NOTICE, why);
+	}
+	exit_fine_free(f);
+	if (exit_fine_asked(c))
+		return;
 	if (!e->has_time)
 		draw_rate(c, &graph, row->id, e->kind);
 	else if (!draw_heat(c, &graph, row->id))

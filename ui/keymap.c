@@ -67,6 +67,8 @@ static const struct key_row rows[] = {
 	{ACT_IDLE, CTX_MAIN, {'a'}, "idle", NULL, "idle exits (HLT and the like) in the table or not"},
 	{ACT_SLOW, CTX_MAIN, {'x'}, "slow", NULL,
 	 "look for single slow exits: type how long is slow (500us); again: no more"},
+	{ACT_FINE, CTX_MAIN, {'z'}, "fine", NULL,
+	 "in the pane Exits of a vCPU: the histogram over time in tenths of the interval, of each of its events; again, or another selection: no more"},
 	{ACT_INFO, CTX_MAIN, {'i'}, "info", NULL,
 	 "the row in full: name, UUID, PID, command line, cgroup, quota, pins"},
 	{ACT_DEMO, CTX_MAIN, {'D'}, "demo", NULL, "start the demo's guests when there are none"},

@@ -81,6 +81,7 @@ enum action {
 	ACT_TOTALS,
 	ACT_IDLE,
 	ACT_SLOW,
+	ACT_FINE,
 	ACT_INFO,
 	ACT_DEMO,
 	ACT_SAVE,

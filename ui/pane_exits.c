@@ -35,6 +35,8 @@ static void demand(const struct view *v, struct demand *d)
 {
 	d->kinds |= KIND_BIT(v->exit_kind);
 	d->exit_code = v->detail != 0;
+	if (v->fine && v->fine == d->vcpu && d->slice_ns > 0)
+		d->slices = KIND_BIT(v->exit_kind);
 }
 
 const struct pane pane_exits = {

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "settings.h"
 #include "text.h"
 #include "ui_priv.h"
 
 /* Intervals that a message stays on screen when no key takes it away. */
 #define MESSAGE_TICKS 5
+#define SLICE_LEAST (10 * NS_PER_MS)
 
 struct ui *ui_new(const struct ui_config *c)
 {
@@ -300,6 +302,15 @@ static bool list_wants_samples(const struct ui *ui)
 	return false;
 }
 
+/* A tenth of the interval, but no time in which nothing can be seen, in ns. */
+static int64_t slice_of(const struct ui *ui)
+{
+	double delay = ui->shown && ui->shown->delay_s > 0 ? ui->shown->delay_s : ui->cfg.delay_s;
+	int64_t ns = (int64_t)(delay * (double)NS_PER_S) / 10;
+
+	return ns > SLICE_LEAST ? ns : SLICE_LEAST;
+}
+
 void ui_demand(const struct ui *ui, struct demand *out)
 {
 	const struct view *v = &ui->view;
@@ -314,6 +325,7 @@ void ui_demand(const struct ui *ui, struct demand *out)
 	out->samples = list_wants_samples(ui);
 	out->slow_ns = v->slow_ns;
 	out->slow_past = v->slow_ns > 0;
+	out->slice_ns = slice_of(ui);
 	demand_selected(ui, out);
 	if (p && l.pane.h && p->demand)
 		p->demand(v, out);

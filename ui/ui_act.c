@@ -324,6 +324,39 @@ static void toggle_slow(struct ui *ui)
 	ui_message(ui, ROLE_NOTICE, "slow exits are not looked for any more");
 }
 
+static void toggle_fine(struct ui *ui)
+{
+	struct demand d;
+
+	ui_demand(ui, &d);
+	if (ui->view.fine) {
+		ui->view.fine = 0;
+		ui_message(ui, ROLE_NOTICE, "its events are not taken one by one any more");
+	} else if (ui->view.pane != '2') {
+		ui_message(ui, ROLE_NOTICE, "z is for the pane Exits (2) of a vCPU");
+	} else if (!d.vcpu) {
+		ui_message(ui, ROLE_NOTICE, "select one vCPU: Enter, or v");
+	} else {
+		ui->view.fine = d.vcpu;
+		ui_demand(ui, &d);
+		ui_message(ui, ROLE_NOTICE,
+			   d.slices ? "each event of this vCPU is taken, of no other"
+				    : "press 2 first: it is shown in the pane Exits");
+	}
+}
+
+/* Whose histogram is finer is bound to the pane and the selection: both cost it something. */
+static void end_fine(struct ui *ui)
+{
+	struct demand d;
+
+	if (!ui->view.fine)
+		return;
+	ui_demand(ui, &d);
+	if (!d.slices)
+		ui->view.fine = 0;
+}
+
 /* What keys mean where the past is shown. False: the same as in the present. */
 static bool do_replay(struct ui *ui, enum action a, struct ui_request *out)
 {
@@ -356,6 +389,7 @@ static bool do_replay(struct ui *ui, enum action a, struct ui_request *out)
 	case ACT_DELAY:
 	case ACT_RESET:
 	case ACT_SLOW:
+	case ACT_FINE:
 	case ACT_DEMO:
 		ui_message(ui, ROLE_NOTICE, "not in replay");
 		return true;
@@ -463,6 +497,9 @@ static struct ui_request do_main(struct ui *ui, enum action a, uint32_t key)
 	case ACT_SLOW:
 		toggle_slow(ui);
 		break;
+	case ACT_FINE:
+		toggle_fine(ui);
+		break;
 	case ACT_INFO:
 		open_page(ui, MODE_INFO);
 		break;
@@ -559,6 +596,7 @@ struct ui_request ui_do(struct ui *ui, enum action a, uint32_t key)
 struct ui_request ui_key(struct ui *ui, uint32_t key)
 {
 	enum key_context ctx = CTX_HELP;
+	struct ui_request r;
 
 	if (ui->ask != ASK_NOTHING)
 		return ui_answer_key(ui, key);
@@ -569,5 +607,7 @@ struct ui_request ui_key(struct ui *ui, uint32_t key)
 		ctx = CTX_MENU;
 	if (ctx == CTX_MAIN && ui_symbols_have_focus(ui) && keymap_find(key, CTX_SYMBOLS))
 		ctx = CTX_SYMBOLS;
-	return ui_do(ui, keymap_find(key, ctx), key);
+	r = ui_do(ui, keymap_find(key, ctx), key);
+	end_fine(ui);
+	return r;
 }

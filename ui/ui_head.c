@@ -84,7 +84,11 @@ static void draw_right(struct ui *ui, const struct area *a, int left)
 		snprintf(own, sizeof(own), " self %s+%s%%",
 			 pct(h->self_cpu, own_cpu, sizeof(own_cpu)),
 			 pct(h->self_guest, own_guest, sizeof(own_guest)));
-	snprintf(all, sizeof(all), " %s%s%s", dt, by[h->events_by], own);
+	snprintf(all, sizeof(all), " %s%s%s%s", dt, by[h->events_by],
+		 !ui->shown->stream.vcpu ? ""
+		 : h->events_by		 ? "+vCPU"
+					 : " vCPU",
+		 own);
 	/* What must give way goes in this order: own cost, interval, clock. */
 	if (x - (int)(strlen(all) + strlen(when)) < left + 1)
 		snprintf(all, sizeof(all), " %s", dt);

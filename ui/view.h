@@ -56,6 +56,7 @@ struct view {
 	uint8_t domains_off; /* VIEW_HOST … */
 	bool totals; /* since start or reset rather than of the interval */
 	bool no_idle; /* idle exits left out of the tables */
+	uint32_t fine; /* vCPU whose histogram over time is finer than the interval; 0: none */
 	uint64_t slow_ns; /* slow exits are looked for: those that take longer; 0: not */
 	bool paused;
 	int64_t at; /* paused: time of the snapshot shown */

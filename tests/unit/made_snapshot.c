@@ -710,6 +710,40 @@ static bool make_vms(struct maker *k)
 	return true;
 }
 
+/* Ten slices an interval; in the third of them times are long. */
+static void make_slices(struct maker *k)
+{
+	const struct snap_vcpu *v = &k->s->vcpus[3];
+	const struct snap_exit *ex = &k->s->exits[v->ex.first];
+	struct snap_slice *x = snapshot_alloc(k->s, (size_t)EXITS_EACH * 10, sizeof(*x));
+
+	if (!x)
+		return;
+	for (unsigned i = 0; i < EXITS_EACH * 10u; i++) {
+		const struct snap_exit *e = &ex[i / 10];
+		uint32_t *heat = snapshot_alloc(k->s, HEAT_BUCKETS, sizeof(*heat));
+		unsigned shift = i % 10 == 3 ? 6 : 0;
+
+		for (unsigned b = shift; heat && e->heat && b < HEAT_BUCKETS; b++)
+			heat[b] = e->heat[b - shift] / 10;
+		x[i] = (struct snap_slice){.at = k->s->time - NS_PER_S + i % 10 * NS_PER_S / 10,
+					   .key = e->key,
+					   .isa = e->isa,
+					   .kind = e->kind,
+					   .dir = e->dir,
+					   .count = e->now.count / 10 * (i % 10 == 3 ? 2 : 1),
+					   .timed = e->now.timed / 10,
+					   .heat = e->has_time ? heat : NULL};
+	}
+	k->s->slices = x;
+	k->s->nslices = (size_t)EXITS_EACH * 10;
+	k->s->stream = (struct snap_stream){.vcpu = v->id,
+					    .kinds = KIND_BIT(KIND_VMEXIT),
+					    .slice_ns = NS_PER_S / 10,
+					    .from = k->s->time - NS_PER_S,
+					    .events = 53000};
+}
+
 struct snapshot *made_snapshot(const struct made *m)
 {
 	struct maker k = {.m = m, .s = snapshot_new(), .rng = m->seed};
@@ -729,6 +763,8 @@ struct snapshot *made_snapshot(const struct made *m)
 	}
 	if (m->slow)
 		make_slow(&k);
+	if (m->fine && m->nvms)
+		make_slices(&k);
 	make_host(&k);
 	make_findings(&k);
 	k.s->host.sym = make_samples(&k, 9000, (uint32_t)(k.s->nsymbols - 2 * SYMBOLS_EACH));

@@ -17,6 +17,7 @@ struct made {
 	bool no_samples; /* nothing is sampled */
 	bool no_symbols; /* nobody knows the guests' symbols */
 	bool slow; /* slow exits are looked for */
+	bool fine; /* the events of the first VM's vCPU 3 come one by one */
 	bool no_waits; /* nobody sees who has the CPU */
 	bool names; /* names that want escaping and wide characters */
 	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */

@@ -57,6 +57,29 @@ static void drops_in_order_after_patience(void **state)
 	assert_string_equal(governor_text(&g, text, sizeof(text)), "msr, ioport, entry/exit");
 }
 
+/* One vCPU's events, each taken, cost as much as any; they go before what all VMs have. */
+static void single_events_go_first(void **state)
+{
+	struct governor g;
+	struct snapshot s = interval(NS_PER_S, 1000);
+	char text[80];
+
+	(void)state;
+	s.host.events_by = EVENTS_BY_BPF;
+	s.stream.events = 100000;
+	governor_init(&g, 2);
+	assert_false(governor_look(&g, &s));
+	assert_true(g.guest_pct > 12.8 && g.guest_pct < 13);
+	s.time = 3 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_true(g.no_slices && !g.dropped);
+	assert_string_equal(governor_text(&g, text, sizeof(text)), "single events");
+	s.stream.events = 0;
+	s.time = 40 * NS_PER_S;
+	assert_true(governor_look(&g, &s)); /* and come back when there is room again */
+	assert_false(g.no_slices);
+}
+
 /* Samples become fewer before any kind goes; with them the estimate goes down. */
 static void samples_go_first(void **state)
 {
@@ -138,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quiet_host_drops_nothing),
+		cmocka_unit_test(single_events_go_first),
 		cmocka_unit_test(drops_in_order_after_patience),
 		cmocka_unit_test(samples_go_first),
 		cmocka_unit_test(takes_back_when_quiet_and_waits_longer),

@@ -141,6 +141,8 @@ static void every_member_is_recorded(void **state)
 	CHECK_MEMBERS(STORE_CODE, struct snap_code);
 	CHECK_MEMBERS(STORE_WAITED, struct snap_waited);
 	CHECK_MEMBERS(STORE_SLOW, struct snap_slow);
+	CHECK_MEMBERS(STORE_SLICES, struct snap_slice);
+	CHECK_MEMBERS(STORE_STREAM, struct snap_stream);
 	CHECK_MEMBERS(STORE_THREADS, struct snap_thread);
 	CHECK_MEMBERS(STORE_TASKS, struct snap_task);
 	CHECK_MEMBERS(STORE_CPUS, struct snap_cpu);

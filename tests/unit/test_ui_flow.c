@@ -462,6 +462,51 @@ static void demand_follows_what_is_visible(void **state)
 	assert_true(d.tasks);
 }
 
+static unsigned slices(const struct fixture *f)
+{
+	struct demand d;
+
+	ui_demand(f->ui, &d);
+	assert_true(d.slice_ns > 0);
+	return d.slices;
+}
+
+/* Each event of a vCPU is asked for while its histogram is on screen, and not a key longer. */
+static void finer_is_of_one_vcpu(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "z");
+	assert_true(on_screen(f, "for the pane Exits"));
+	type(f, "j2z");
+	assert_true(on_screen(f, "select one vCPU"));
+	assert_int_equal(slices(f), 0);
+	press(f, UK_ESC);
+	type(f, "\r\r2");
+	assert_int_equal(slices(f), 0);
+	type(f, "z");
+	assert_int_equal(slices(f), KIND_BIT(KIND_VMEXIT));
+	assert_true(on_screen(f, "of no other"));
+	type(f, "e");
+	assert_int_equal(slices(f), KIND_BIT(KIND_USEREXIT));
+	type(f, "z");
+	assert_int_equal(slices(f), 0);
+	type(f, "z4"); /* another pane */
+	assert_int_equal(slices(f), 0);
+	type(f, "2");
+	assert_int_equal(slices(f), 0);
+	type(f, "z");
+	assert_true(slices(f));
+	press(f, UK_ESC); /* the list comes in the pane's place */
+	assert_int_equal(slices(f), 0);
+	resize(f, 36, 100);
+	type(f, "2z");
+	assert_true(slices(f));
+	type(f, "k"); /* another vCPU */
+	type(f, "j");
+	assert_int_equal(slices(f), 0);
+}
+
 static void messages_go_away(void **state)
 {
 	struct fixture *f = *state;
@@ -643,6 +688,7 @@ int main(void)
 		FLOW(requests),
 		FLOW(q_closes_help_and_menus),
 		FLOW(demand_follows_what_is_visible),
+		FLOW(finer_is_of_one_vcpu),
 		FLOW(messages_go_away),
 		FLOW(saves_without_overwriting),
 		FLOW(given_up_events_are_told),
