@@ -219,3 +219,16 @@ void wait_read(struct wait_memory *m, uint32_t index, int64_t now, const uint64_
 		out->wake = &buf->wake;
 	}
 }
+
+uint64_t wait_switches(const struct wait_memory *m, uint32_t *seen)
+{
+	uint64_t n = 0;
+
+	for (uint32_t c = 0; c < m->cpus; c++) {
+		uint32_t now = __atomic_load_n(&m->cpu[c].switches, __ATOMIC_RELAXED);
+
+		n += now - seen[c];
+		seen[c] = now;
+	}
+	return n;
+}

@@ -60,4 +60,7 @@ void wait_place_end(struct wait_memory *m, uint32_t index);
 void wait_read(struct wait_memory *m, uint32_t index, int64_t now, const uint64_t *delay,
 	       struct wait_seen *seen, struct wait_buffer *buf, struct wait_reading *out);
 
+/* Changes of tasks on all CPUs since the last call; seen: a number a CPU, zero at first. */
+uint64_t wait_switches(const struct wait_memory *m, uint32_t *seen);
+
 #endif

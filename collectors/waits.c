@@ -39,6 +39,7 @@ struct waits {
 	uint32_t vm; /* the selected one */
 	bool changed; /* who is to be watched */
 	uint64_t generation; /* of the inventory, as of the last look */
+	uint32_t *switches; /* seen so far, a number a CPU */
 	unsigned left_out; /* vCPUs that found no place */
 	uint32_t free[PLACES], nfree;
 	uint32_t ended[PLACES], nended; /* places that a program may still write into */
@@ -275,6 +276,7 @@ static void load(struct waits *w)
 		return;
 	}
 	m = wait_bpf_memory(w->bpf);
+	w->switches = calloc(m->cpus, sizeof(*w->switches)); /* NULL: not told */
 	m->vm_of = vm_of;
 	m->ctx = w;
 	w->nended = w->nfree = 0;
@@ -292,6 +294,8 @@ static void unload(struct waits *w)
 	each_thread(w, drop);
 	wait_bpf_free(w->bpf);
 	w->bpf = NULL;
+	free(w->switches);
+	w->switches = NULL;
 }
 
 /* ---- the interval ---- */
@@ -313,6 +317,15 @@ static void read_thread(struct waits *w, struct inv_thread *t)
 	w->env->sink->waits(w->env->sink->ctx, &r);
 }
 
+/* What they cost is in proportion to it. */
+static void tell_switches(struct waits *w)
+{
+	const struct sink *s = w->env->sink;
+
+	if (s->switches && w->switches)
+		s->switches(s->ctx, wait_switches(wait_bpf_memory(w->bpf), w->switches));
+}
+
 static int waits_tick(void *state, int64_t now_ns, int64_t watermark)
 {
 	struct waits *w = state;
@@ -323,6 +336,7 @@ static int waits_tick(void *state, int64_t now_ns, int64_t watermark)
 		return 0;
 	free_places(w);
 	each_thread(w, read_thread);
+	tell_switches(w);
 	look_who_is_there(w);
 	return 0;
 }

@@ -120,6 +120,8 @@ static void apply_demand(struct engine *e)
 	all.kinds &= ~e->governor.dropped;
 	if (e->governor.no_slices)
 		all.slices = 0;
+	if (e->governor.no_waits)
+		all.waits = all.waits_all = false;
 	all.sample_shift = e->governor.sample_shift;
 	e->demand = all;
 	model_demand(e->model, &all);
@@ -187,7 +189,7 @@ static void govern(struct engine *e, const struct snapshot *s)
 		return;
 	apply_demand(e);
 	governor_text(&e->governor, kinds, sizeof(kinds));
-	dropped = e->governor.dropped || e->governor.no_slices;
+	dropped = e->governor.dropped || e->governor.no_slices || e->governor.no_waits;
 	if (dropped)
 		snprintf(why, sizeof(why), "%s not collected: it would cost more than %.3g%%",
 			 kinds, e->governor.max_pct);

@@ -14,6 +14,7 @@
 struct governor {
 	double max_pct; /* 0: never drops anything */
 	unsigned dropped; /* KIND_BIT of what was given up; KIND_VMEXIT: entry and exit */
+	bool no_waits; /* nobody watches who has the CPU any more */
 	bool no_slices; /* the selected vCPU's events are not taken one by one any more */
 	uint8_t sample_shift; /* samples are taken 2^n times more seldom; before kinds are dropped
 			       */
@@ -28,10 +29,10 @@ void governor_init(struct governor *g, double max_pct);
 double governor_self(struct governor *g, int64_t now, unsigned ncpu);
 /*
  * Looks at an interval's events and samples and decides what may stay open. True when `dropped`,
- * `no_slices` or `sample_shift` changed.
+ * `no_slices`, `no_waits` or `sample_shift` changed.
  */
 bool governor_look(struct governor *g, const struct snapshot *s);
-/* "msr, mmio", and "single events" of a vCPU, for the screen; buf is returned. */
+/* "msr, mmio", and "single events" of a vCPU, "waits", for the screen; buf is returned. */
 const char *governor_text(const struct governor *g, char *buf, unsigned long size);
 
 #endif

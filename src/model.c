@@ -295,6 +295,7 @@ static const struct sink sink_template = {
 	.tsc = model_on_tsc,
 	.tsc_write = model_on_tsc_write,
 	.waits = model_on_waits,
+	.switches = model_on_switches,
 	.vcpu_events = model_on_vcpu_events,
 	.vcpu_stream = model_on_vcpu_stream,
 	.source = on_source,

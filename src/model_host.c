@@ -364,6 +364,7 @@ int model_host_rows(struct commit *c)
 	row->unmatched = m->ex.unmatched;
 	row->entry_exit = m->ex.seen;
 	row->events_by = (uint8_t)m->events_by;
+	row->switches = m->switches;
 	row->discovering = m->discovering;
 	row->discovered = m->discovered;
 	return 0;

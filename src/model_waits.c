@@ -55,6 +55,11 @@ void model_on_waits(void *ctx, const struct wait_reading *r)
 		add_reading(ctx, &v->waited, r);
 }
 
+void model_on_switches(void *ctx, uint64_t n)
+{
+	((struct model *)ctx)->switches += n;
+}
+
 /* ---- rows ---- */
 
 static struct waited *of_vm(const struct inv_vm *vm)
@@ -200,6 +205,7 @@ void model_waited_rows(struct commit *c)
 
 void model_waits_next(struct model *m)
 {
+	m->switches = 0;
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
 		if (of_vm(vm))
 			waited_clear(of_vm(vm));

@@ -367,6 +367,8 @@ struct sink {
 	void (*tsc)(void *ctx, const struct tsc_reading *r); /* NULL: not taken */
 	void (*tsc_write)(void *ctx, const struct tsc_write *w); /* NULL: not taken */
 	void (*waits)(void *ctx, const struct wait_reading *r); /* NULL: not taken */
+	/* n changes of tasks passed through the programs behind waits(). NULL: not taken. */
+	void (*switches)(void *ctx, uint64_t n);
 	/* Events of .vcpu of the last vcpu_stream(): they are counted elsewhere. NULL: not taken.
 	 */
 	void (*vcpu_events)(void *ctx, const struct sample *s, size_t n);

@@ -331,6 +331,7 @@ struct snap_host {
 	int64_t unwatched_ns;
 	bool entry_exit; /* kvm_entry/kvm_exit were seen on this kernel */
 	uint8_t events_by; /* enum events_by: the source of exits and accesses */
+	uint64_t switches; /* of tasks, that passed through a program; 0: nobody watches waits */
 	bool root;
 	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */
 };

@@ -162,6 +162,7 @@ static const struct store_field host_fields[] = {
 	ONE(38, U32, struct snap_host, discovering),
 	ONE(39, U32, struct snap_host, discovered),
 	ENUM(40, U8, struct snap_host, events_by, EVENTS_BY_BPF),
+	ONE(41, U64, struct snap_host, switches),
 	END,
 };
 

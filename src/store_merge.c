@@ -357,6 +357,7 @@ static void merge_host(struct snap_host *into, const struct snap_host *from)
 	into->lost += from->lost;
 	into->late += from->late;
 	into->unmatched += from->unmatched;
+	into->switches += from->switches;
 	if (from->unwatched_ns > into->unwatched_ns) {
 		into->unwatched_ns = from->unwatched_ns;
 		into->unwatched = from->unwatched;

@@ -91,14 +91,17 @@ static void draw_row(const struct pane_ctx *c, const struct area *a, int y,
 	area_fill(a, y, a->w - bar, n < bar ? n : bar, role_of(x), area_glyph(a, 0x2588, '#'));
 }
 
-static void draw_head(const struct area *a, const struct snap_waits *w)
+static void draw_head(const struct pane_ctx *c, const struct area *a, const struct snap_waits *w)
 {
-	char waited[16], p50[16], p99[16], text[200];
+	char waited[16], p50[16], p99[16], text[320];
 	int at;
 
 	if (!value_has(w->pct)) {
-		area_text_cut(a, 0, 0, ROLE_HEAD,
-			      "had the CPU meanwhile: from the next interval on");
+		bool dropped = pane_source_missing(c->snap, "overhead", text, sizeof(text)) &&
+			       strstr(text, "waits");
+
+		area_text_cut(a, 0, 0, dropped ? ROLE_NOTICE : ROLE_HEAD,
+			      dropped ? text : "had the CPU meanwhile: from the next interval on");
 		return;
 	}
 	fmt_pct(waited, sizeof(waited), w->pct, 5);
@@ -126,7 +129,7 @@ void steal_who_draw(const struct pane_ctx *c, const struct area *a)
 		pane_draw_reason(a, text, source->mend);
 		return;
 	}
-	draw_head(a, w);
+	draw_head(c, a, w);
 	if (!w->n && value_has(w->pct))
 		area_text(a, 1, 0, ROLE_DIM, "nobody: it did not wait");
 	if (w->n && own_quota(c))

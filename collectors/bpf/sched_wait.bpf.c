@@ -278,6 +278,7 @@ int kvmtop_switch(void *ctx)
 
 	if (!c || bpf_probe_read_kernel(raw, config.need_switch, ctx))
 		return PASS_ON;
+	c->switches++;
 	w.now = bpf_ktime_get_ns();
 	prev = number(r, config.prev_pid);
 	next = number(r, config.next_pid);

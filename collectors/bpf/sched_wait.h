@@ -78,7 +78,7 @@ struct sw_cpu {
 	__u32 seen; /* it switched since the programs are there: `tid` is known */
 	__u32 tid; /* who runs */
 	__u32 used; /* slots in use */
-	__u32 unused;
+	__u32 switches; /* of tasks, on its way round; only this CPU writes it */
 	__u64 comm[SW_COMM / 8];
 	__u32 slot[SW_SLOTS]; /* the threads that wait */
 } __attribute__((aligned(64)));

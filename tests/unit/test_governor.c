@@ -80,6 +80,25 @@ static void single_events_go_first(void **state)
 	assert_false(g.no_slices);
 }
 
+/* A host that changes tasks all the time: who had the CPU is what VMs are left without first. */
+static void waits_go_before_kinds(void **state)
+{
+	struct governor g;
+	struct snapshot s = interval(NS_PER_S, 100);
+	char text[80];
+
+	(void)state;
+	s.host.events_by = EVENTS_BY_BPF;
+	s.host.switches = 100000;
+	governor_init(&g, 2);
+	assert_false(governor_look(&g, &s));
+	assert_true(g.guest_pct > 5.4 && g.guest_pct < 5.5);
+	s.time = 3 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_true(g.no_waits && !g.no_slices && !g.dropped);
+	assert_string_equal(governor_text(&g, text, sizeof(text)), "waits");
+}
+
 /* Samples become fewer before any kind goes; with them the estimate goes down. */
 static void samples_go_first(void **state)
 {
@@ -162,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quiet_host_drops_nothing),
 		cmocka_unit_test(single_events_go_first),
+		cmocka_unit_test(waits_go_before_kinds),
 		cmocka_unit_test(drops_in_order_after_patience),
 		cmocka_unit_test(samples_go_first),
 		cmocka_unit_test(takes_back_when_quiet_and_waits_longer),

@@ -306,6 +306,20 @@ static void old_names_go(void **state)
 	assert_int_equal(part(f, 0, "next")->ns, 10);
 }
 
+/* Counters of 32 bits go round. */
+static void changes_of_tasks(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t seen[CPUS] = {0};
+
+	f->m.cpu[0].switches = 5;
+	f->m.cpu[1].switches = UINT32_MAX - 1;
+	assert_int_equal(wait_switches(&f->m, seen), UINT32_MAX + 4ull);
+	assert_int_equal(wait_switches(&f->m, seen), 0);
+	f->m.cpu[1].switches = 3;
+	assert_int_equal(wait_switches(&f->m, seen), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +332,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_found_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(missed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wait_from_before, setup, teardown),
+		cmocka_unit_test_setup_teardown(changes_of_tasks, setup, teardown),
 		cmocka_unit_test_setup_teardown(wake_ups, setup, teardown),
 		cmocka_unit_test_setup_teardown(old_names_go, setup, teardown),
 	};
