@@ -102,12 +102,12 @@ static uint64_t octave_count(const uint32_t *c)
 static uint32_t *octave_get(struct hist *h, unsigned octave)
 {
 	uint64_t bit = UINT64_C(1) << octave;
-	unsigned n = (unsigned)__builtin_popcountll(h->used);
-	unsigned at = (unsigned)__builtin_popcountll(h->used & (bit - 1));
+	unsigned at = (unsigned)__builtin_popcountll(h->used & (bit - 1)), n;
 	uint32_t(*o)[HIST_STEPS];
 
 	if (h->used & bit)
 		return h->octave[at];
+	n = (unsigned)__builtin_popcountll(h->used);
 	o = realloc(h->octave, (n + 1) * sizeof(*o));
 	if (!o)
 		return NULL;

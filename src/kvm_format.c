@@ -61,10 +61,8 @@ struct decoder {
 };
 
 struct kvm_format {
+	struct kvm_format_ids ids;
 	struct decoder event[KVM_EVENTS];
-	/* id → index + 1 of event[], so that decoding needs no search; ids are 16 bits. */
-	uint8_t *by_id;
-	uint32_t ids;
 };
 
 struct kvm_format *kvm_format_new(void)
@@ -76,7 +74,7 @@ void kvm_format_free(struct kvm_format *f)
 {
 	if (!f)
 		return;
-	free(f->by_id);
+	free(f->ids.by_id);
 	free(f);
 }
 
@@ -134,17 +132,17 @@ static int note_id(struct kvm_format *f, unsigned event, int id)
 {
 	uint8_t *by_id;
 
-	if ((uint32_t)id >= f->ids) {
-		by_id = realloc(f->by_id, (size_t)id + 1);
+	if ((uint32_t)id >= f->ids.n) {
+		by_id = realloc(f->ids.by_id, (size_t)id + 1);
 		if (!by_id)
 			return -ENOMEM;
-		memset(by_id + f->ids, 0, (size_t)id + 1 - f->ids);
-		f->by_id = by_id;
-		f->ids = (uint32_t)id + 1;
+		memset(by_id + f->ids.n, 0, (size_t)id + 1 - f->ids.n);
+		f->ids.by_id = by_id;
+		f->ids.n = (uint32_t)id + 1;
 	}
 	if (f->event[event].id)
-		f->by_id[f->event[event].id] = 0;
-	f->by_id[id] = (uint8_t)(event + 1);
+		f->ids.by_id[f->event[event].id] = 0;
+	f->ids.by_id[id] = (uint8_t)(event + 1);
 	return 0;
 }
 
@@ -269,21 +267,21 @@ static uint8_t direction(const struct kvm_layout *d, const uint8_t *raw)
 	return v == 0 ? DIR_UNSATISFIED : v == 1 ? DIR_READ : v == 2 ? DIR_WRITE : DIR_NONE;
 }
 
+const struct kvm_format_ids *kvm_format_ids(const struct kvm_format *f)
+{
+	return &f->ids;
+}
+
 int kvm_format_event(const struct kvm_format *f, const uint8_t *raw, uint32_t len)
 {
-	uint16_t id;
-
-	if (len < sizeof(id))
-		return -1;
-	memcpy(&id, raw, sizeof(id));
-	return id < f->ids ? f->by_id[id] - 1 : -1;
+	return kvm_format_event_of(&f->ids, raw, len);
 }
 
 bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t len,
 		       struct sample *s)
 {
 	const struct kvm_layout *d;
-	int event = kvm_format_event(f, raw, len);
+	int event = kvm_format_event_of(&f->ids, raw, len);
 
 	if (event < 0)
 		return false;

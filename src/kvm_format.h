@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sample.h"
 
@@ -61,7 +62,25 @@ int kvm_format_id(const struct kvm_format *f, unsigned event);
 /* What a decoder needs to know, for one that runs elsewhere; NULL where it was not loaded. */
 const struct kvm_layout *kvm_format_layout(const struct kvm_format *f, unsigned event);
 
+/* Which event has which id: index + 1 of kvm_events[], so that decoding needs no search. */
+struct kvm_format_ids {
+	uint8_t *by_id; /* n of them, the format's */
+	uint32_t n;
+};
+const struct kvm_format_ids *kvm_format_ids(const struct kvm_format *f);
+
 /* Which of kvm_events[] raw data are of; -1: none of ours. */
+static inline int kvm_format_event_of(const struct kvm_format_ids *ids, const uint8_t *raw,
+				      uint32_t len)
+{
+	uint16_t id;
+
+	if (len < sizeof(id))
+		return -1;
+	memcpy(&id, raw, sizeof(id));
+	return id < ids->n ? ids->by_id[id] - 1 : -1;
+}
+
 int kvm_format_event(const struct kvm_format *f, const uint8_t *raw, uint32_t len);
 /*
  * Decodes len bytes of raw data. False: no event of ours, or too short for its own

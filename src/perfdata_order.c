@@ -14,7 +14,7 @@
 
 /* Records of one CPU and round, which are in order. */
 struct run {
-	size_t at, end; /* entries */
+	size_t at, end; /* entries; end: once all are there */
 	uint64_t time; /* of the one at `at` */
 };
 
@@ -71,9 +71,21 @@ static void sift_down(struct order *o, size_t i)
 	}
 }
 
+/* Runs stand one behind the other: the next one's beginning is where one ends. */
+static void end_runs(struct order *o)
+{
+	size_t end = o->n;
+
+	for (size_t i = o->nruns; i--;) {
+		o->run[i].end = end;
+		end = o->run[i].at;
+	}
+}
+
 static int make_heap(struct order *o)
 {
 	o->nheap = 0;
+	end_runs(o);
 	for (size_t i = 0; i < o->nruns; i++) {
 		if (!perfdata_grow(&o->heap, o->nheap, &o->heap_room, sizeof(*o->heap)))
 			return -ENOMEM;
@@ -178,12 +190,10 @@ static int finished_round(struct order *o)
 
 /* ---- taking in ---- */
 
-static int make_room(struct order *o)
+__attribute__((noinline)) static int make_room(struct order *o)
 {
 	int rc;
 
-	if (o->n < o->room)
-		return 0;
 	if (o->room * o->stride >= WAITING_MAX) {
 		o->p->sum.early = true;
 		rc = flush(o, UINT64_MAX, o->n / 2);
@@ -193,32 +203,37 @@ static int make_room(struct order *o)
 	return perfdata_grow(&o->entry, o->n, &o->room, o->stride) ? 0 : -ENOMEM;
 }
 
+__attribute__((noinline)) static bool new_run(struct order *o)
+{
+	if (!perfdata_grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
+		return false;
+	o->run[o->nruns++] = (struct run){.at = o->n};
+	return true;
+}
+
 static int put(struct order *o, const struct perfdata_record *r)
 {
 	uint64_t t = (uint64_t)r->time;
 	uint8_t *entry;
-	int rc = make_room(o);
+	int rc = o->n < o->room ? 0 : make_room(o);
 
 	if (rc)
 		return rc;
 	entry = o->entry + o->n * o->stride;
 	memcpy(entry, &t, sizeof(t));
 	rc = o->reader->take(o->reader->ctx, r, entry + sizeof(t));
-	/* Also of one that is not wanted: perf's rounds count all. */
-	if (t != UINT64_MAX && t > o->newest)
-		o->newest = t;
-	o->p->sum.unordered += t && t < o->given;
-	if (rc <= 0)
+	if (rc < 0)
 		return rc;
 	if (!t || t == UINT64_MAX)
-		return give(o, entry, t);
-	if (!o->nruns || t < o->last) {
-		if (!perfdata_grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
-			return -ENOMEM;
-		o->run[o->nruns++] = (struct run){.at = o->n};
-	}
-	o->run[o->nruns - 1].end = ++o->n;
-	o->last = t;
+		return rc ? give(o, entry, t) : 0;
+	/* Also of one that is not wanted: perf's rounds count all. */
+	o->newest = t > o->newest ? t : o->newest;
+	o->p->sum.unordered += t < o->given;
+	/* Without a question whether it is wanted, which no processor foresees. */
+	if (((rc != 0) & ((t < o->last) | !o->nruns)) && !new_run(o))
+		return -ENOMEM;
+	o->n += (size_t)rc;
+	o->last = rc ? t : o->last;
 	return 0;
 }
 
@@ -235,7 +250,7 @@ static void count(struct perfdata_sum *sum, const uint8_t *bytes, struct perf_ev
 	}
 }
 
-static int on_other(struct order *o, struct perfdata_record *r)
+__attribute__((noinline)) static int on_other(struct order *o, struct perfdata_record *r)
 {
 	struct perf_event_header h = {r->type, r->misc, r->size};
 

@@ -37,6 +37,7 @@ struct unpack; /* perfdata_unpack.c */
 struct layout {
 	bool identified; /* begins with PERF_SAMPLE_IDENTIFIER */
 	bool plain; /* nothing of a length of its own stands before the raw data */
+	bool usual; /* plain, and all that follows is there */
 	uint16_t ip, tid, time, cpu, raw;
 	uint16_t least; /* the size of a record that has them all */
 };
@@ -155,6 +156,22 @@ static inline bool perfdata_quick_event(struct perfdata *p, struct perfdata_reco
 
 /* Decodes the record at r->bytes, r->size, r->type and r->misc, which is whole. */
 bool perfdata_decode(const struct perfdata *p, struct perfdata_record *r);
+/* What perf records of a tracepoint: without a question on the way. */
+static inline bool perfdata_usual(const struct layout *l, struct perfdata_record *r)
+{
+	int32_t pid_tid[2];
+
+	memcpy(&r->ip, r->bytes + l->ip, sizeof(r->ip));
+	memcpy(pid_tid, r->bytes + l->tid, sizeof(pid_tid));
+	r->pid = pid_tid[0];
+	r->tid = pid_tid[1];
+	memcpy(&r->time, r->bytes + l->time, sizeof(r->time));
+	memcpy(&r->cpu, r->bytes + l->cpu, sizeof(r->cpu));
+	memcpy(&r->raw_len, r->bytes + l->raw, sizeof(r->raw_len));
+	r->raw = r->bytes + l->raw + sizeof(r->raw_len);
+	return r->raw_len <= r->size - l->raw - sizeof(r->raw_len);
+}
+
 /*
  * The same of a sample, quickly, where that can be: nothing of its own length stands before the raw
  * data. Where all events are alike r->event is not found. False: use perfdata_decode().
@@ -170,6 +187,8 @@ static inline bool perfdata_quick(struct perfdata *p, struct perfdata_record *r)
 	l += r->event;
 	if (!l->plain || r->size < l->least)
 		return false;
+	if (l->usual)
+		return perfdata_usual(l, r);
 	r->ip = 0;
 	if (l->ip)
 		memcpy(&r->ip, r->bytes + l->ip, sizeof(r->ip));

@@ -176,6 +176,7 @@ static struct layout layout_of(uint64_t type)
 		at += sizeof(uint32_t);
 	}
 	l.least = at;
+	l.usual = l.plain && l.ip && l.tid && l.time && l.cpu && l.raw;
 	return l;
 }
 

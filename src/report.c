@@ -119,25 +119,50 @@ static bool in_guest(const struct perfdata_record *rec)
 	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
 }
 
+static void set_need(struct report_fields *f, unsigned end)
+{
+	if (f->need < end)
+		f->need = end;
+}
+
+static void set_direction(struct report_fields *f, enum kvm_dir_rule rule)
+{
+	static const uint8_t of[][4] = {
+		[DIR_RULE_NONE] = {DIR_NONE, DIR_NONE, DIR_NONE, DIR_NONE},
+		[DIR_RULE_FLAG] = {DIR_READ, DIR_WRITE, DIR_WRITE, DIR_WRITE},
+		[DIR_RULE_MMIO] = {DIR_UNSATISFIED, DIR_READ, DIR_WRITE, DIR_NONE},
+	};
+
+	memcpy(f->dir_of, of[rule], sizeof(f->dir_of));
+}
+
 /* Where an event's fields stand, if this is all that it takes: as x86 has them. */
 static struct report_fields fields_of(const struct report *r, unsigned event)
 {
 	const struct kvm_layout *l = kvm_format_layout(r->format, event);
-	struct report_fields f = {0};
+	struct report_fields f = {.type = (uint8_t)kvm_events[event].type};
+	bool isa = l && l->key_rule == KEY_ISA;
 
-	if (!l || l->key_rule == KEY_ARM64 || l->key_rule == KEY_USER ||
-	    (l->dir_rule == DIR_RULE_FLAG && l->type == EV_VCPU_WAKEUP))
+	if (!l || l->key_rule == KEY_ARM64 || l->key_rule == KEY_USER || l->isa ||
+	    (l->key.size && l->key.size != 4 && l->key.size != 8) || l->key.is_signed ||
+	    (l->vcpu.size && l->vcpu.size != 4) || (isa && l->extra.size != 4) ||
+	    (l->dir_rule != DIR_RULE_NONE && l->dir.size != 4))
 		return f;
-	f.vcpu = l->vcpu.size == 4 ? l->vcpu.offset : 0;
+	f.quick = true;
 	f.key = l->key.offset;
-	f.key8 = l->key.size == 8;
-	f.dir = l->dir.size == 4 ? l->dir.offset : 0;
-	f.isa = l->key_rule == KEY_ISA && l->extra.size == 4 ? l->extra.offset : 0;
+	/* A reason has 32 bits that count, however wide its field is. */
+	f.key_mask = !l->key.size ? 0 : l->key.size == 4 || isa ? UINT32_MAX : UINT64_MAX;
+	f.vcpu = l->vcpu.offset;
+	f.no_vcpu = l->vcpu.size ? 0 : UINT32_MAX;
+	f.dir = l->dir_rule == DIR_RULE_NONE ? 0 : l->dir.offset;
+	set_direction(&f, l->dir_rule);
+	f.isa = isa ? l->extra.offset : 0;
+	f.isa_mask = isa ? UINT32_MAX : 0;
 	f.need = l->need;
-	f.quick = (!l->key.size || l->key.size == 4 || l->key.size == 8) &&
-		  (!l->vcpu.size || f.vcpu) && (!l->dir.size || f.dir) &&
-		  (l->key_rule != KEY_ISA || f.isa) && !l->isa && !l->key.is_signed;
-	f.mmio = l->dir_rule == DIR_RULE_MMIO;
+	set_need(&f, f.key + 8u); /* all are read as eight bytes, or four */
+	set_need(&f, f.vcpu + 4u);
+	set_need(&f, f.dir + 4u);
+	set_need(&f, f.isa + 4u);
 	return f;
 }
 
@@ -149,59 +174,38 @@ static uint32_t load4(const uint8_t *at)
 	return v;
 }
 
-static uint8_t direction(const struct report_fields *f, uint32_t v)
+static void decode_quick(const struct report_fields *f, const uint8_t *raw, struct report_event *e)
 {
-	static const uint8_t of[] = {DIR_UNSATISFIED, DIR_READ, DIR_WRITE};
+	uint32_t dir = load4(raw + f->dir), isa = load4(raw + f->isa) & f->isa_mask;
 
-	if (f->mmio)
-		return v < sizeof(of) ? of[v] : DIR_NONE;
-	return v ? DIR_WRITE : DIR_READ;
-}
-
-static bool decode_quick(const struct report_fields *f, const struct perfdata_record *rec,
-			 struct report_event *e)
-{
-	const uint8_t *raw = rec->raw;
-
-	if (rec->raw_len < f->need || rec->tid < 0)
-		return false;
-	e->tid = rec->tid;
-	e->vcpu = f->vcpu ? (int32_t)load4(raw + f->vcpu) : -1;
-	e->key = 0;
-	if (f->key8)
-		memcpy(&e->key, raw + f->key, sizeof(e->key));
-	else if (f->key)
-		e->key = load4(raw + f->key);
-	e->dir = f->dir ? direction(f, load4(raw + f->dir)) : DIR_NONE;
-	e->isa = 0;
-	if (f->isa) {
-		uint32_t isa = load4(raw + f->isa);
-
-		e->isa = isa < UINT8_MAX ? (uint8_t)isa : UINT8_MAX;
-		e->key = (uint32_t)e->key;
-	}
-	return true;
+	memcpy(&e->key, raw + f->key, sizeof(e->key));
+	e->key &= f->key_mask;
+	e->vcpu = (int32_t)(load4(raw + f->vcpu) | f->no_vcpu);
+	e->dir = f->dir_of[dir < 3 ? dir : 3];
+	e->isa = isa < UINT8_MAX ? (uint8_t)isa : UINT8_MAX;
 }
 
 /* Apart, so that the quick way needs no room on the stack. */
-__attribute__((noinline)) static bool
-decode(const struct report *r, const struct perfdata_record *rec, struct report_event *e)
+__attribute__((noinline)) static int decode(struct report *r, const struct perfdata_record *rec,
+					    struct report_event *e)
 {
 	struct sample s;
 
-	if (!kvm_format_decode(r->format, rec->raw, rec->raw_len, &s))
-		return false;
+	if (!kvm_format_decode(r->format, rec->raw, rec->raw_len, &s)) {
+		r->undecoded++;
+		return 0;
+	}
 	e->key = s.key;
 	e->tid = rec->tid >= 0 ? rec->tid : s.tid;
 	e->vcpu = s.vcpu_id;
 	e->isa = s.isa < UINT8_MAX ? (uint8_t)s.isa : UINT8_MAX;
 	e->dir = s.dir;
-	return true;
+	return 1;
 }
 
 static int take_sample(struct report *r, const struct perfdata_record *rec, struct report_event *e)
 {
-	int event = rec->raw ? kvm_format_event(r->format, rec->raw, rec->raw_len) : -1;
+	int event = rec->raw ? kvm_format_event_of(r->run->ids, rec->raw, rec->raw_len) : -1;
 	const struct report_fields *f;
 
 	if (event < 0) {
@@ -209,16 +213,18 @@ static int take_sample(struct report *r, const struct perfdata_record *rec, stru
 		return 0;
 	}
 	f = &r->run->fields[event];
-	e->type = (uint8_t)kvm_events[event].type;
-	r->seen[e->type]++;
-	if (!(r->run->want >> e->type & 1) || !pid_wanted(r->q, rec->pid))
+	r->seen[f->type]++;
+	if (r->q->npids && !pid_wanted(r->q, rec->pid))
 		return 0;
+	e->type = f->type;
 	e->guest = in_guest(rec);
-	if (!(f->quick && decode_quick(f, rec, e)) && !decode(r, rec, e)) {
-		r->undecoded++;
-		return 0;
+	e->pid = rec->pid;
+	e->tid = rec->tid;
+	if (f->quick && rec->raw_len >= f->need && rec->tid >= 0) {
+		decode_quick(f, rec->raw, e); /* what is not wanted too: quicker than to ask */
+		return r->run->want >> f->type & 1;
 	}
-	return 1;
+	return r->run->want >> f->type & 1 ? decode(r, rec, e) : 0;
 }
 
 /* Notes the span in which events of that CPU are missing. */
@@ -248,7 +254,8 @@ static int take_lost(struct report *r, const struct perfdata_record *rec, uint64
 }
 
 /* Room for the time of a CPU's newest record. */
-static int new_cpu(struct report_run *run, const struct perfdata_record *rec)
+__attribute__((noinline)) static int new_cpu(struct report_run *run,
+					     const struct perfdata_record *rec)
 {
 	size_t cpu = (size_t)rec->cpu;
 	uint64_t *more;
@@ -265,26 +272,34 @@ static int new_cpu(struct report_run *run, const struct perfdata_record *rec)
 	return 0;
 }
 
+static inline int note_time(struct report_run *run, const struct perfdata_record *rec)
+{
+	if ((size_t)rec->cpu >= run->ncpus || !rec->time)
+		return new_cpu(run, rec);
+	run->cpu_time[rec->cpu] = (uint64_t)rec->time;
+	return 0;
+}
+
+__attribute__((noinline)) static int take_other(struct report *r, const struct perfdata_record *rec)
+{
+	/* What was on its CPU before is asked for a loss only. */
+	uint64_t before = (size_t)rec->cpu < r->run->ncpus ? r->run->cpu_time[rec->cpu] : 0;
+	int rc = note_time(r->run, rec);
+
+	if (rc || rec->type != PERF_RECORD_LOST || !r->q->figures || r->run->losses_known)
+		return rc;
+	return take_lost(r, rec, before);
+}
+
 static int take(void *ctx, const struct perfdata_record *rec, void *slot)
 {
 	struct report *r = ctx;
-	uint64_t before = 0;
-	int rc = 0;
+	int rc;
 
-	/* What was on its CPU before is asked for a loss only. */
-	if ((size_t)rec->cpu < r->run->ncpus && rec->time) {
-		before = r->run->cpu_time[rec->cpu];
-		r->run->cpu_time[rec->cpu] = (uint64_t)rec->time;
-	} else {
-		rc = new_cpu(r->run, rec);
-	}
-	if (rc)
-		return rc;
-	if (rec->type == PERF_RECORD_SAMPLE)
-		return take_sample(r, rec, slot);
-	if (rec->type != PERF_RECORD_LOST || !r->q->figures || r->run->losses_known)
-		return 0;
-	return take_lost(r, rec, before);
+	if (rec->type != PERF_RECORD_SAMPLE)
+		return take_other(r, rec);
+	rc = note_time(r->run, rec);
+	return rc ? rc : take_sample(r, rec, slot);
 }
 
 /* ---- in order ---- */
@@ -416,23 +431,22 @@ static int both(struct report *r, struct report_thread *t, const struct report_e
 
 static int give(void *ctx, int64_t time, const void *slot)
 {
+	const struct report_event *e = slot; /* aligned, see perfdata_reader */
 	struct report *r = ctx;
-	struct report_event e;
 	struct report_thread *t;
 
-	memcpy(&e, slot, sizeof(e));
 	if (!r->events++)
 		r->first = time;
 	r->last = time;
-	t = thread_of(r->run, e.tid);
+	t = thread_of(r->run, e->tid);
 	if (!t)
-		t = add_thread(r->run, e.tid);
+		t = add_thread(r->run, e->tid);
 	if (!t)
 		return -ENOMEM;
 	if (r->q->figures && r->q->as_perf)
-		return both(r, t, &e, (uint64_t)time);
-	return r->q->figures ? report_pair_event(r, t, &e, (uint64_t)time, NULL)
-			     : report_perf_event(r, t, &e, (uint64_t)time, NULL);
+		return both(r, t, e, (uint64_t)time);
+	return r->q->figures ? report_pair_event(r, t, e, (uint64_t)time, NULL)
+			     : report_perf_event(r, t, e, (uint64_t)time, NULL);
 }
 
 /* ---- the whole ---- */
@@ -498,6 +512,7 @@ static int read_once(struct report *r, struct perfdata *p, struct report_run *ru
 	int rc;
 
 	run->want = wanted_types(r->q);
+	run->ids = kvm_format_ids(r->format);
 	for (unsigned i = 0; i < KVM_EVENTS; i++)
 		run->fields[i] = fields_of(r, i);
 	r->run = run;

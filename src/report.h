@@ -41,7 +41,8 @@ struct report_row {
 	uint64_t count; /* begin events */
 	uint64_t timed; /* completed pairs; all that follows is over these */
 	uint64_t time_ns, min_ns, max_ns;
-	double mean, m2; /* ns; as they grow with each pair (Welford) */
+	unsigned __int128 squares; /* sum of them */
+	double mean, m2; /* ns; by perf's rules only: as they grow with each pair (Welford) */
 	struct hist hist;
 	int64_t more,
 		more_ns; /* a difference: what perf has not (negative: what it has too much) */
@@ -57,7 +58,9 @@ struct report_table {
 
 struct report_row *report_row_get(struct report_table *t, const struct report_key *k);
 void report_row_add(struct report_row *r, uint64_t ns); /* a completed pair */
+void report_row_add_as_perf(struct report_row *r, uint64_t ns); /* with perf's own rounding */
 double report_stderr_pct(const struct report_row *r); /* 0 for fewer than two */
+double report_stderr_pct_as_perf(const struct report_row *r);
 void report_table_free(struct report_table *t);
 
 struct report_query {

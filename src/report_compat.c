@@ -183,7 +183,8 @@ static void put_row(const struct report_view *v, const struct report_row *r, uin
 	out_printf(o, "%*s %10" PRIu64 " %8.2f%% %8.2f%% ", NAME_WIDTH, name, r->timed,
 		   n / (double)count * 100, (double)r->time_ns / (double)time * 100);
 	out_printf(o, "%9.2fus %9.2fus %9.2fus ( +-%7.2f%% )\n", (double)min / 1000,
-		   (double)r->max_ns / 1000, (double)r->time_ns / n / 1000, report_stderr_pct(r));
+		   (double)r->max_ns / 1000, (double)r->time_ns / n / 1000,
+		   report_stderr_pct_as_perf(r));
 }
 
 static uint32_t isa_of(const char *cpuid)

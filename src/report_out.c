@@ -77,7 +77,7 @@ static double rank_of(const struct line *l, enum report_sort sort)
 	case SORT_MIN:
 		return (double)l->r->min_ns;
 	case SORT_MEAN:
-		return l->r->mean;
+		return l->r->timed ? (double)l->r->time_ns / (double)l->r->timed : 0;
 	case SORT_STDERR:
 		return report_stderr_pct(l->r);
 	case SORT_P50:

@@ -62,7 +62,7 @@ static int end(struct report *r, struct perf_note *n, enum kvm_kind kind,
 	n->kind[kind].row = NULL;
 	if (time < begin)
 		return 0;
-	report_row_add(row, time - begin);
+	report_row_add_as_perf(row, time - begin);
 	if (done)
 		pair_of(&done[kind], row, time - begin);
 	return 0;

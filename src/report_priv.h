@@ -9,10 +9,10 @@
 #include "kvm_format.h"
 #include "report.h"
 
-/* An event as it waits for its turn: small, for many may wait. */
+/* An event as it waits for its turn: small, for many may wait. Its size is a multiple of 8. */
 struct report_event {
 	uint64_t key; /* as struct sample; an exit's reason with all its bits */
-	int32_t tid;
+	int32_t pid, tid;
 	int32_t vcpu; /* KVM's id, -1: the event has none */
 	uint8_t type, dir; /* EV_…, DIR_… */
 	uint8_t isa; /* ISA_…; 255: no such */
@@ -67,15 +67,23 @@ struct report_loss {
 	uint64_t from, to; /* (from, to] */
 };
 
-/* Of an event's raw data: offsets, 0: there is none. */
+/*
+ * Of an event's raw data: offsets, and what of the bytes there counts. Without a branch on which
+ * event it is: a processor cannot foresee that, and a wrong guess costs more than all the rest.
+ */
 struct report_fields {
 	bool quick; /* these say all that is needed */
-	bool key8, mmio;
+	uint8_t type; /* EV_… */
+	uint8_t dir_of[4]; /* by the value there, 3 for all above */
 	uint16_t key, vcpu, dir, isa;
-	uint32_t need;
+	uint32_t need; /* so many bytes must be there */
+	uint32_t no_vcpu; /* all bits where it has none */
+	uint32_t isa_mask; /* 0 where it has none */
+	uint64_t key_mask;
 };
 
 struct report_run {
+	const struct kvm_format_ids *ids;
 	struct report_fields fields[KVM_EVENTS];
 	struct report_thread **slot; /* open addressing by tid */
 	size_t nthreads, nslots;

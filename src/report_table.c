@@ -79,9 +79,11 @@ struct report_row *report_row_get(struct report_table *t, const struct report_ke
 	return r;
 }
 
+#define SQUARE_MOST (UINT64_C(1) << 47) /* ns, 39 hours: 2^34 of them have room */
+
 void report_row_add(struct report_row *r, uint64_t ns)
 {
-	double t = (double)ns, delta = t - r->mean;
+	uint64_t t = ns < SQUARE_MOST ? ns : SQUARE_MOST;
 
 	if (!r->timed || ns < r->min_ns)
 		r->min_ns = ns;
@@ -89,11 +91,29 @@ void report_row_add(struct report_row *r, uint64_t ns)
 		r->max_ns = ns;
 	r->timed++;
 	r->time_ns += ns;
+	r->squares += (unsigned __int128)t * t;
+}
+
+void report_row_add_as_perf(struct report_row *r, uint64_t ns)
+{
+	double t = (double)ns, delta = t - r->mean;
+
+	report_row_add(r, ns);
 	r->mean += delta / (double)r->timed;
 	r->m2 += delta * (t - r->mean);
 }
 
 double report_stderr_pct(const struct report_row *r)
+{
+	long double n = r->timed, sum = r->time_ns, m2;
+
+	if (r->timed < 2 || !r->time_ns)
+		return 0;
+	m2 = (long double)r->squares - sum * sum / n;
+	return m2 > 0 ? (double)(100 * sqrtl(m2 / (n - 1) / n) / (sum / n)) : 0;
+}
+
+double report_stderr_pct_as_perf(const struct report_row *r)
 {
 	double n = (double)r->timed;
 
