@@ -7,115 +7,34 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "commands.h"
 #include "diff.h"
 #include "options.h"
 #include "out.h"
-#include "store.h"
-#include "store_time.h"
+#include "store_span.h"
 #include "text.h"
 
 #define ERR_SIZE 600
 
-/* "FILE", "FILE@RANGE" or "@RANGE": a file that is there may have an "@" in its name. */
-struct word {
-	char *path;
-	const char *range; /* in the command line; NULL: all of it */
-};
-
-static int split(const char *text, struct word *w)
-{
-	const char *at = strrchr(text, '@');
-
-	*w = (struct word){0};
-	if (!at || access(text, F_OK) == 0) {
-		w->path = strdup(text);
-	} else {
-		w->path = at == text ? strdup(STORE_DEFAULT) : strndup(text, (size_t)(at - text));
-		w->range = at + 1;
-	}
-	return w->path ? 0 : -ENOMEM;
-}
-
-static int range_of(struct store *st, const struct word *w, int64_t *from, int64_t *to, char *err)
-{
-	struct store_range held;
-	char safe[100], path[200];
-	int rc = store_range(st, &held);
-
-	*from = INT64_MIN;
-	*to = INT64_MAX;
-	text_escape(path, sizeof(path), w->path);
-	if (rc) {
-		snprintf(err, ERR_SIZE, "%s: %s", path,
-			 rc == -ENOENT ? "there is nothing in it yet" : strerror(-rc));
-		return rc;
-	}
-	if (!w->range || store_time_range(w->range, held.last, from, to))
-		return 0;
-	text_escape(safe, sizeof(safe), w->range);
-	snprintf(err, ERR_SIZE,
-		 "'@%s': not a range of time: give 03:00-03:10, 'yesterday 03:12', "
-		 "2026-11-29T03:12..2026-11-29T03:20, or -2h",
-		 safe);
-	return -EINVAL;
-}
-
-static void say_empty(struct store *st, const struct word *w, char *err)
-{
-	char safe[100], path[200], first[40], last[40];
-	struct store_range held = {0};
-
-	store_range(st, &held);
-	text_escape(path, sizeof(path), w->path);
-	text_escape(safe, sizeof(safe), w->range ? w->range : "");
-	store_time_text(first, sizeof(first), held.first);
-	store_time_text(last, sizeof(last), held.last);
-	snprintf(err, ERR_SIZE,
-		 "%s: no interval lies in '%s': the recording holds %s to %s (older ones are "
-		 "longer)",
-		 path, safe, first, last);
-}
-
-/* A file of perf is an easy mistake to make: kvmtop reads those too, elsewhere. */
-static bool is_perf_data(const char *path)
-{
-	char head[8] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-		  memcmp(head, "PERFILE2", sizeof(head)) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return is;
-}
-
-static int read_side(const struct options *o, const struct word *w, struct diff_side *side,
+static int read_side(const struct options *o, struct store_span *w, struct diff_side *side,
 		     char *err)
 {
-	int64_t from, to;
-	struct store *st;
 	char path[200];
 	int rc;
 
-	if (is_perf_data(w->path)) {
+	if (store_begins(w->path, "PERFILE2", 8)) {
 		text_escape(path, sizeof(path), w->path);
 		snprintf(err, ERR_SIZE, "%s: a file of perf: diff compares recordings of kvmtop",
 			 path);
 		return -EINVAL;
 	}
-	rc = store_open(w->path, &st, err, ERR_SIZE);
-	if (rc)
-		return rc;
 	side->path = w->path;
 	side->filter = o->filter;
-	rc = range_of(st, w, &from, &to, err);
+	rc = store_span_open(w, err, ERR_SIZE);
 	if (!rc)
-		rc = diff_read(st, from, to, side);
+		rc = diff_read(w->store, w->from, w->to, side);
 	if (rc == -ENOENT && !err[0])
-		say_empty(st, w, err);
-	store_close(st);
+		store_span_say_empty(w, err, ERR_SIZE);
 	if (rc && !err[0]) {
 		text_escape(path, sizeof(path), w->path);
 		snprintf(err, ERR_SIZE, "%s: %s", path,
@@ -161,7 +80,7 @@ static int match(const struct options *o, struct diff *d, char *err)
 int cmd_diff(const struct options *o)
 {
 	struct diff d = {.side = {{.label = "A"}, {.label = "B"}}};
-	struct word w[2] = {{0}};
+	struct store_span w[2] = {{0}};
 	char err[ERR_SIZE] = "";
 	int rc = 0;
 
@@ -172,7 +91,7 @@ int cmd_diff(const struct options *o)
 		return STATUS_USAGE;
 	}
 	for (int i = 0; i < 2 && !rc; i++)
-		rc = split(o->words[i], &w[i]);
+		rc = store_span_split(o->words[i], &w[i]);
 	for (int i = 0; i < 2 && !rc; i++)
 		rc = read_side(o, &w[i], &d.side[i], err);
 	if (!rc)
@@ -184,7 +103,7 @@ int cmd_diff(const struct options *o)
 	if (rc)
 		fprintf(stderr, "kvmtop: %s\n", err[0] ? err : strerror(-rc));
 	diff_free(&d);
-	free(w[0].path);
-	free(w[1].path);
+	store_span_close(&w[0]);
+	store_span_close(&w[1]);
 	return !rc ? STATUS_OK : rc == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * kvmtop report: the tables of `perf kvm stat report` from a perf.data file, with percentiles, and
- * how they differ from perf's.
+ * how they differ from perf's; and the same tables from a recording of kvmtop's own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,9 @@
 #include "perfdata.h"
 #include "report.h"
 #include "report_out.h"
+#include "report_recording.h"
 #include "report_samples.h"
+#include "store_span.h"
 #include "sysroot.h"
 #include "text.h"
 
@@ -29,6 +31,9 @@ struct job {
 	struct report r;
 	bool samples; /* a recording of addresses, not of KVM's events */
 	struct report_samples s;
+	bool recorded; /* a recording of kvmtop's */
+	struct store_span span;
+	struct report_recording rec;
 	char shown[256]; /* the file's name, safe for a terminal */
 };
 
@@ -131,8 +136,14 @@ static int read_samples(struct job *j)
 /* 0, or -errno with what was wrong said. */
 static int read_file(struct job *j)
 {
-	int rc = open_file(j), fd;
+	int rc, fd;
 
+	if (j->o->by_name) {
+		fprintf(stderr,
+			"kvmtop: --vm: a file of perf's knows processes only: give -p PID\n");
+		return -EINVAL;
+	}
+	rc = open_file(j);
 	if (rc) {
 		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
 		return rc;
@@ -159,11 +170,108 @@ static int read_file(struct job *j)
 	return rc;
 }
 
+/* ---- a recording of kvmtop's ---- */
+
+/* What an option asks for that only each event tells. */
+static const char *needs_events(const struct options *o)
+{
+	if (o->perf_compat)
+		return "--perf-compat";
+	if (o->explain_perf)
+		return "--explain-perf";
+	return o->guest_files.n ? "--guestkallsyms and its like" : NULL;
+}
+
+static int read_recording(struct job *j)
+{
+	const char *option = needs_events(j->o);
+	char err[600] = "";
+	int rc;
+
+	text_escape(j->shown, sizeof(j->shown), j->span.path);
+	j->recorded = true;
+	j->rec = (struct report_recording){.filter = j->o->filter, .kinds = j->q.kinds};
+	if (option) {
+		fprintf(stderr,
+			"kvmtop: %s: %s: for files of perf's, not for a recording: leave it away\n",
+			j->shown, option);
+		return -EINVAL;
+	}
+	rc = store_span_open(&j->span, err, sizeof(err));
+	if (!rc)
+		rc = report_recording_read(&j->rec, &j->span);
+	if (rc == -ENOENT && j->span.store && !err[0])
+		store_span_say_empty(&j->span, err, sizeof(err));
+	if (rc == -ENOENT && !j->span.store && !j->o->input)
+		snprintf(err, sizeof(err),
+			 "nothing was recorded yet in %s: kvmtop record does it, or give -i FILE",
+			 j->shown);
+	if (!rc && !j->rec.matched) {
+		rc = -ESRCH;
+		snprintf(err, sizeof(err), "%s: no such VM or vCPU in it", j->shown);
+	}
+	if (rc && err[0])
+		fprintf(stderr, "kvmtop: %s\n", err);
+	else if (rc)
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown,
+			rc == -EBADMSG ? "damaged there" : strerror(-rc));
+	return rc;
+}
+
+/* Kinds that were asked for and not collected, or not all the time. */
+static void say_kinds(const struct job *j)
+{
+	const struct report_recording *r = &j->rec;
+
+	for (unsigned k = 0; k < KIND_NR; k++) {
+		const char *kind = report_kind_title((enum kvm_kind)k);
+
+		if (!(r->kinds >> k & 1) || r->known[k] >= r->length)
+			continue;
+		if (!r->known[k])
+			fprintf(stderr,
+				"kvmtop: %s: %s was not collected: kvmtop record --event %s does\n",
+				j->shown, kind, kind);
+		else
+			fprintf(stderr, "kvmtop: %s: %s was collected in %.4g s of %.4g s only\n",
+				j->shown, kind, (double)r->known[k] / 1e9, (double)r->length / 1e9);
+	}
+}
+
+static void say_what_was_not_recorded(const struct job *j)
+{
+	const struct report_recording *r = &j->rec;
+
+	if (r->lost)
+		fprintf(stderr,
+			"kvmtop: %s: %" PRIu64
+			" events were lost while recording: counts are too low by them\n",
+			j->shown, r->lost);
+	if (r->skipped)
+		fprintf(stderr,
+			"kvmtop: %s: %" PRIu64 " intervals are missing: writing was too slow\n",
+			j->shown, r->skipped);
+	if (r->gap)
+		fprintf(stderr,
+			"kvmtop: %s: nothing was recorded for %.4g s of that time, in %" PRIu64
+			" %s\n",
+			j->shown, (double)r->gap / 1e9, r->ngaps, r->ngaps == 1 ? "gap" : "gaps");
+	if (r->damaged)
+		fprintf(stderr, "kvmtop: %s: %" PRIu64 " intervals could not be read\n", j->shown,
+			r->damaged);
+	say_kinds(j);
+}
+
 /* What is missing, a line each. */
 static void say_what_is_missing(const struct job *j)
 {
-	const struct perfdata_sum *s = perfdata_sum(j->p);
+	const struct perfdata_sum *s;
 
+	if (j->recorded) {
+		say_what_was_not_recorded(j);
+		return;
+	}
+	s = perfdata_sum(j->p);
 	if (s->cut)
 		fprintf(stderr,
 			"kvmtop: %s: ends before its end (cut off, or still being written): read "
@@ -211,8 +319,9 @@ static int put(const struct job *j, struct out *o)
 {
 	struct report_view v = {
 		.r = &j->r,
-		.sum = perfdata_sum(j->p),
-		.file = j->o->input,
+		.sum = j->recorded ? NULL : perfdata_sum(j->p),
+		.rec = j->recorded ? &j->rec : NULL,
+		.file = j->recorded ? j->span.path : j->o->input,
 		.of = j->o->pids,
 		.reverse = j->o->reverse,
 	};
@@ -259,13 +368,19 @@ int cmd_report(const struct options *o)
 
 	if (rc)
 		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));
-	else
+	else if (!o->input || strcmp(o->input, "-") != 0)
+		rc = store_span_split(o->input, &j.span);
+	if (!rc && j.span.path && (!o->input || store_span_is_recording(&j.span)))
+		rc = read_recording(&j);
+	else if (!rc)
 		rc = read_file(&j);
 	if (!rc) {
 		say_what_is_missing(&j);
 		rc = write_report(&j);
 	}
 	report_samples_free(&j.s);
+	report_recording_free(&j.rec);
+	store_span_close(&j.span);
 	report_free(&j.r);
 	perfdata_free(j.p);
 	free(j.pids);

@@ -34,7 +34,9 @@ const struct command commands[] = {
 	 "guest-symbols web01 -- ssh root@web01",
 	 FOR_GUEST_SYMBOLS, "NAME -- COMMAND...", cmd_guest_symbols},
 	{"report",
-	 "the tables of perf kvm stat report from a file that perf recorded, with percentiles; of "
+	 "the tables of perf kvm stat report from a file that perf recorded, with percentiles, or "
+	 "from "
+	 "a recording; of "
 	 "perf kvm record: domains and symbols",
 	 FOR_REPORT, NULL, cmd_report},
 	{"merge", "the ftrace texts of a host and of guests in one order, by their TSC", FOR_MERGE,

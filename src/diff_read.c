@@ -11,6 +11,7 @@
 #include "filter.h"
 #include "snapshot.h"
 #include "store.h"
+#include "store_span.h"
 
 /* Names come from the file; a host with a thousand VMs has a tenth of it. */
 #define SERIES_MOST 1000000u
@@ -382,26 +383,15 @@ int diff_add(struct diff_side *side, const struct snapshot *s, uint64_t at, uint
 
 /* ---- a recording ---- */
 
-static bool within(const struct store_at *at, int64_t from, int64_t to)
-{
-	int64_t middle = at->wall - at->dt / 2;
-
-	return middle >= from && middle <= to;
-}
-
-/* How many there are, and the first. Intervals are in order of time as long as the clock is. */
+/* How many there are, and the first. */
 static int count(struct store *st, int64_t from, int64_t to, uint64_t *n, struct store_at *first)
 {
-	struct store_at at;
-	int rc = store_find(st, from == INT64_MIN ? STORE_FIRST : STORE_FROM, from, &at);
+	struct store_at at = {0};
+	int rc;
 
-	*n = 0;
-	for (; !rc; rc = store_find(st, STORE_NEXT, at.id, &at)) {
-		if (at.wall - at.dt > to)
-			break;
-		if (within(&at, from, to) && !(*n)++)
+	for (*n = 0; !(rc = store_span_next(st, from, to, &at)); ++*n)
+		if (!*n)
 			*first = at;
-	}
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -419,23 +409,20 @@ static int read_all(struct store *st, struct store_at at, int64_t from, int64_t 
 	int rc = read_facts(st, at.id, &side->before);
 	int64_t last = at.id;
 
-	while (!rc && i < n) {
+	for (; !rc && i < n; i++) {
 		struct snapshot *s;
 
-		if (within(&at, from, to)) {
-			rc = store_read(st, at.id, &s);
-			if (!rc) {
-				last = at.id;
-				rc = diff_add(side, s, i, n);
-				snapshot_unref(s);
-			} else if (rc == -EBADMSG || rc == -ENOENT) {
-				side->damaged++;
-				rc = 0;
-			}
-			i++;
+		rc = store_read(st, at.id, &s);
+		if (!rc) {
+			last = at.id;
+			rc = diff_add(side, s, i, n);
+			snapshot_unref(s);
+		} else if (rc == -EBADMSG || rc == -ENOENT) {
+			side->damaged++;
+			rc = 0;
 		}
 		if (!rc)
-			rc = store_find(st, STORE_NEXT, at.id, &at);
+			rc = store_span_next(st, from, to, &at);
 	}
 	if (rc == -ENOENT) /* the rest was merged meanwhile */
 		rc = 0;

@@ -114,6 +114,7 @@ static int parse_pid(struct options *o, const char *arg, char *err, size_t size)
 
 static int parse_vm(struct options *o, const char *arg, char *err, size_t size)
 {
+	o->by_name = true;
 	return filter_add_vm(o->filter, arg, err, size);
 }
 
@@ -436,7 +437,7 @@ const struct option_row option_rows[] = {
 	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", COLLECTS, false, parse_delay},
 	{'n', "iterations", "N", "end after N intervals (never)", NULL, SHOWS | FOR_RECORD, false, parse_iterations},
 	{'p', "pid", "PID,PID", "only the VMs of these processes", "@pids", SHOWS | FOR_REPORT, false, parse_pid},
-	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, SHOWS | FOR_DIFF,
+	{'M', "vm", "NAME", "only VMs of this name, title, UUID or /regular expression/; may be repeated", NULL, SHOWS | FOR_DIFF | FOR_REPORT,
 	 false, parse_vm},
 	{OPT_VCPU, "vcpu", "N,N", "only vCPUs of these numbers; id:N is KVM's own id", NULL, SHOWS | FOR_REPORT, false, parse_vcpu},
 	{'s', "sort", "COLUMN", "order by this column, by its id or its title (worst first)", "@fields", SHOWS | FOR_REPORT, false,
@@ -495,7 +496,7 @@ const struct option_row option_rows[] = {
 	 FOR_BUNDLE, false, options_parse_anonymize},
 	{OPT_PERF, "perf", "SEC", "add what perf kvm stat record sees in this time (nothing)", "10s 30s 60s", FOR_BUNDLE, false, options_parse_perf},
 	{OPT_ROWS, "rows", "N", "rows of each part of a comparison; 0: all (20)", "0 10 20 50", FOR_DIFF, false, options_parse_rows},
-	{'i', "input", "FILE", "report on this file of perf kvm stat record or perf kvm record, - for standard input", "@path", FOR_REPORT, false,
+	{'i', "input", "FILE", "report on this file of perf kvm stat record or perf kvm record, - for standard input; or on a recording, as FILE@03:00-03:10 on a range of it (/var/lib/kvmtop/recording.db)", "@path", FOR_REPORT, false,
 	 options_parse_input},
 	{OPT_PERF_COMPAT, "perf-compat", NULL, "to the byte what perf kvm stat report of Linux 6.1 prints, its faults included (-k sample or time)",
 	 NULL, FOR_REPORT, false, options_parse_perf_compat},

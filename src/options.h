@@ -84,7 +84,8 @@ struct options {
 	int64_t perf_ns; /* bundle: --perf, 0 none */
 	unsigned rows; /* diff: --rows, 0 all */
 	const char *at; /* replay: --at, NULL: all of it */
-	const char *input; /* report: the file */
+	const char *input; /* report: the file; NULL: the default recording */
+	bool by_name; /* -M was given */
 	const char *pids, *vcpus; /* report: -p, --vcpu as given last; NULL: all */
 	bool perf_compat, explain_perf; /* report */
 	struct merge_words merge; /* what merge is told, in its order; diff: --map */

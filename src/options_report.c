@@ -59,10 +59,6 @@ int options_check_report(struct options *o, char *err, size_t size)
 	enum report_sort sort;
 	char buf[40];
 
-	if (!o->input)
-		return options_bad(err, size,
-				   "report: of which file? give -i FILE (perf kvm stat record "
-				   "writes perf.data.guest)");
 	if (o->kinds == KIND_ALL)
 		o->kinds = REPORT_KINDS;
 	if (o->kinds & ~REPORT_KINDS)

@@ -8,177 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "format.h"
 #include "kvm_names.h"
 #include "out.h"
 #include "perfdata.h"
+#include "report_recording.h"
+#include "store_time.h"
 #include "text.h"
 #include "version.h"
-
-/* A row as it is shown. */
-struct line {
-	const struct report_row *r;
-	char name[REPORT_NAME];
-	uint64_t p50, p99, p999;
-	double by;
-};
-
-struct lines {
-	struct line *line;
-	size_t n;
-	uint64_t count, timed, time_ns;
-};
-
-static const struct {
-	const char *word, *id;
-	enum report_sort sort;
-} sorts[] = {
-	{"sample", "timed", SORT_SAMPLE}, {"time", "time_ns", SORT_TIME},
-	{"max_t", "max_ns", SORT_MAX},	  {"min_t", "min_ns", SORT_MIN},
-	{"mean_t", "avg_ns", SORT_MEAN},  {"stderr", "stderr_pct", SORT_STDERR},
-	{"p50", "p50_ns", SORT_P50},	  {"p99", "p99_ns", SORT_P99},
-	{"p999", "p999_ns", SORT_P999},	  {"key", "key", SORT_KEY},
-};
-
-bool report_sort_find(const char *word, enum report_sort *out)
-{
-	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
-		if (strcmp(word, sorts[i].word) == 0 || strcmp(word, sorts[i].id) == 0) {
-			*out = sorts[i].sort;
-			return true;
-		}
-	}
-	return false;
-}
-
-const char *report_kind_title(enum kvm_kind kind)
-{
-	static const char *const titles[KIND_NR] = {
-		[KIND_VMEXIT] = "vmexit",	[KIND_MMIO] = "mmio",
-		[KIND_IOPORT] = "ioport",	[KIND_MSR] = "msr",
-		[KIND_HYPERCALL] = "hypercall", [KIND_USEREXIT] = "userexit"};
-
-	return titles[kind] ? titles[kind] : "";
-}
-
-const char *report_name(const struct report *r, const struct report_key *k, char *buf, size_t size)
-{
-	return kvm_names_key(r->names, k->kind, k->isa, k->key, k->dir, buf, size);
-}
-
-/* ---- lines in order ---- */
-
-static double rank_of(const struct line *l, enum report_sort sort)
-{
-	switch (sort) {
-	case SORT_TIME:
-		return (double)l->r->time_ns;
-	case SORT_MAX:
-		return (double)l->r->max_ns;
-	case SORT_MIN:
-		return (double)l->r->min_ns;
-	case SORT_MEAN:
-		return l->r->timed ? (double)l->r->time_ns / (double)l->r->timed : 0;
-	case SORT_STDERR:
-		return report_stderr_pct(l->r);
-	case SORT_P50:
-		return (double)l->p50;
-	case SORT_P99:
-		return (double)l->p99;
-	case SORT_P999:
-		return (double)l->p999;
-	default:
-		return (double)l->r->timed;
-	}
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	if (x->by != y->by)
-		return x->by > y->by ? -1 : 1;
-	if (x->r->count != y->r->count)
-		return x->r->count > y->r->count ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct line *)a)->name, ((const struct line *)b)->name);
-}
-
-/* A histogram's step may reach beyond what was there. */
-static uint64_t between(const struct report_row *r, uint64_t ns)
-{
-	return ns < r->min_ns ? r->min_ns : ns > r->max_ns ? r->max_ns : ns;
-}
-
-static void make_line(const struct report_view *v, const struct report_row *r, struct line *l)
-{
-	static const double share[] = {0.5, 0.99, 0.999};
-	uint64_t q[3] = {0};
-
-	l->r = r;
-	(void)report_name(v->r, &r->k, l->name, sizeof(l->name));
-	(void)hist_quantiles(&r->hist, share, q, 3);
-	l->p50 = between(r, q[0]);
-	l->p99 = between(r, q[1]);
-	l->p999 = between(r, q[2]);
-	l->by = rank_of(l, v->sort);
-}
-
-static int make_lines(const struct report_view *v, enum kvm_kind kind, struct lines *out)
-{
-	const struct report_table *t = &v->r->figures[kind];
-
-	*out = (struct lines){.line = calloc(t->n + 1, sizeof(*out->line))};
-	if (!out->line)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->n; i++) {
-		const struct report_row *r = t->row[i];
-
-		if (!r->count && !r->timed)
-			continue; /* of another vCPU */
-		make_line(v, r, &out->line[out->n++]);
-		out->count += r->count;
-		out->timed += r->timed;
-		out->time_ns += r->time_ns;
-	}
-	if (out->n)
-		qsort(out->line, out->n, sizeof(*out->line),
-		      v->sort == SORT_KEY ? by_name : by_rank);
-	for (size_t i = 0; v->reverse && i < out->n / 2; i++) {
-		struct line swap = out->line[i];
-
-		out->line[i] = out->line[out->n - 1 - i];
-		out->line[out->n - 1 - i] = swap;
-	}
-	return 0;
-}
 
 static double share(uint64_t part, uint64_t all)
 {
 	return all ? 100.0 * (double)part / (double)all : 0;
-}
-
-typedef int (*put_kind_fn)(const struct report_view *v, enum kvm_kind kind, const struct lines *l,
-			   struct out *o);
-
-static int each_kind(const struct report_view *v, put_kind_fn put, struct out *o)
-{
-	int rc = 0;
-
-	for (unsigned k = 0; k < KIND_NR && !rc; k++) {
-		struct lines l;
-
-		if (!(v->r->q->kinds >> k & 1))
-			continue;
-		rc = make_lines(v, (enum kvm_kind)k, &l);
-		if (!rc)
-			rc = put(v, (enum kvm_kind)k, &l, o);
-		free(l.line);
-	}
-	return rc;
 }
 
 /* ---- text ---- */
@@ -188,12 +30,20 @@ static void put_us(struct out *o, uint64_t ns)
 	out_printf(o, " %11.2f", (double)ns / 1e3);
 }
 
-static void put_line(const struct lines *all, const struct line *l, struct out *o)
+/* A percentile of what no histogram was kept of is not known. */
+static void put_percentile(struct out *o, const struct report_line *l, uint64_t ns)
 {
-	const struct report_row *r = l->r;
+	if (l->no_pctl)
+		out_printf(o, " %11s", "n/a");
+	else
+		put_us(o, ns);
+}
+
+static void put_line(const struct report_lines *all, const struct report_line *r, struct out *o)
+{
 	char name[4 * REPORT_NAME];
 
-	text_escape(name, sizeof(name), l->name);
+	text_escape(name, sizeof(name), r->name);
 	out_printf(o, "%-20s %10" PRIu64, name, r->timed);
 	if (!r->timed) {
 		out_printf(o, " %7s %7s %11s %11s %11s %7s %11s %11s %11s %10" PRIu64 "\n", "n/a",
@@ -203,19 +53,18 @@ static void put_line(const struct lines *all, const struct line *l, struct out *
 	out_printf(o, " %7.2f %7.2f", share(r->timed, all->timed), share(r->time_ns, all->time_ns));
 	put_us(o, r->min_ns);
 	put_us(o, r->max_ns);
-	out_printf(o, " %11.2f %7.2f", (double)r->time_ns / (double)r->timed / 1e3,
-		   report_stderr_pct(r));
-	put_us(o, l->p50);
-	put_us(o, l->p99);
-	put_us(o, l->p999);
+	out_printf(o, " %11.2f %7.2f", r->avg_ns / 1e3, r->stderr_pct);
+	put_percentile(o, r, r->p50);
+	put_percentile(o, r, r->p99);
+	put_percentile(o, r, r->p999);
 	out_printf(o, " %10" PRIu64 "\n", r->count);
 }
 
-static int text_kind(const struct report_view *v, enum kvm_kind kind, const struct lines *l,
+static int text_kind(const struct report_view *v, enum kvm_kind kind, const struct report_lines *l,
 		     struct out *o)
 {
 	out_printf(o, "# %s: %" PRIu64 " events", report_kind_title(kind), l->count);
-	if (v->r->entries || l->timed)
+	if ((v->rec ? v->rec->entries : v->r->entries) || l->timed)
 		out_printf(o, ", %" PRIu64 " timed, %.2f us altogether\n", l->timed,
 			   (double)l->time_ns / 1e3);
 	else
@@ -229,29 +78,42 @@ static int text_kind(const struct report_view *v, enum kvm_kind kind, const stru
 	return 0;
 }
 
+static void text_recording(const struct report_recording *r, struct out *o)
+{
+	char from[40], to[40];
+
+	store_time_text(from, sizeof(from), r->first);
+	store_time_text(to, sizeof(to), r->last);
+	out_printf(o, "# %s to %s: %" PRIu64 " intervals, %.4g s\n\n", from, to, r->intervals,
+		   (double)r->length / 1e9);
+}
+
 int report_put_text(const struct report_view *v, struct out *o)
 {
-	return each_kind(v, text_kind, o);
+	if (v->rec)
+		text_recording(v->rec, o);
+	return report_each_kind(v, text_kind, o);
 }
 
 /* ---- CSV ---- */
 
-static void csv_times(const struct lines *all, const struct line *l, struct out *o)
+static void csv_times(const struct report_lines *all, const struct report_line *r, struct out *o)
 {
-	const struct report_row *r = l->r;
-
 	if (!r->timed) {
 		out_text(o, ",,,,,,,,,\n");
 		return;
 	}
 	out_printf(o, ",%.4f,%" PRIu64 ",%.4f,%" PRIu64 ",%.3f,%.4f", share(r->timed, all->timed),
-		   r->time_ns, share(r->time_ns, all->time_ns), r->min_ns,
-		   (double)r->time_ns / (double)r->timed, report_stderr_pct(r));
-	out_printf(o, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", l->p50, l->p99, l->p999,
-		   r->max_ns);
+		   r->time_ns, share(r->time_ns, all->time_ns), r->min_ns, r->avg_ns,
+		   r->stderr_pct);
+	if (r->no_pctl)
+		out_printf(o, ",,,,%" PRIu64 "\n", r->max_ns);
+	else
+		out_printf(o, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->p50, r->p99,
+			   r->p999, r->max_ns);
 }
 
-static int csv_kind(const struct report_view *v, enum kvm_kind kind, const struct lines *l,
+static int csv_kind(const struct report_view *v, enum kvm_kind kind, const struct report_lines *l,
 		    struct out *o)
 {
 	char name[4 * REPORT_NAME];
@@ -260,8 +122,7 @@ static int csv_kind(const struct report_view *v, enum kvm_kind kind, const struc
 	for (size_t i = 0; i < l->n; i++) {
 		text_escape_csv(name, sizeof(name), l->line[i].name);
 		out_printf(o, "%s,%s,%" PRIu64 ",%.4f,%" PRIu64, report_kind_title(kind), name,
-			   l->line[i].r->count, share(l->line[i].r->count, l->count),
-			   l->line[i].r->timed);
+			   l->line[i].count, share(l->line[i].count, l->count), l->line[i].timed);
 		csv_times(l, &l->line[i], o);
 	}
 	return 0;
@@ -271,7 +132,7 @@ int report_put_csv(const struct report_view *v, struct out *o)
 {
 	out_text(o, "kind,key,count,count_pct,timed,timed_pct,time_ns,time_pct,min_ns,avg_ns,"
 		    "stderr_pct,p50_ns,p99_ns,p999_ns,max_ns\n");
-	return each_kind(v, csv_kind, o);
+	return report_each_kind(v, csv_kind, o);
 }
 
 /* ---- JSON ---- */
@@ -293,10 +154,8 @@ void report_json_text(struct out *o, const char *text)
 	out_text(o, "\"");
 }
 
-static void json_times(const struct lines *all, const struct line *l, struct out *o)
+static void json_times(const struct report_lines *all, const struct report_line *r, struct out *o)
 {
-	const struct report_row *r = l->r;
-
 	if (!r->timed) {
 		out_text(o,
 			 ",\"timed_pct\":null,\"time_ns\":null,\"time_pct\":null,\"min_ns\":null,"
@@ -304,32 +163,57 @@ static void json_times(const struct lines *all, const struct line *l, struct out
 			 "\"p99_ns\":null,\"p999_ns\":null}");
 		return;
 	}
-	out_printf(
-		o,
-		",\"timed_pct\":%.4f,\"time_ns\":%" PRIu64 ",\"time_pct\":%.4f,\"min_ns\":%" PRIu64
-		",\"max_ns\":%" PRIu64 ",\"avg_ns\":%.3f,\"stderr_pct\":%.4f",
-		share(r->timed, all->timed), r->time_ns, share(r->time_ns, all->time_ns), r->min_ns,
-		r->max_ns, (double)r->time_ns / (double)r->timed, report_stderr_pct(r));
-	out_printf(o, ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64 "}",
-		   l->p50, l->p99, l->p999);
+	out_printf(o,
+		   ",\"timed_pct\":%.4f,\"time_ns\":%" PRIu64
+		   ",\"time_pct\":%.4f,\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64
+		   ",\"avg_ns\":%.3f,\"stderr_pct\":%.4f",
+		   share(r->timed, all->timed), r->time_ns, share(r->time_ns, all->time_ns),
+		   r->min_ns, r->max_ns, r->avg_ns, r->stderr_pct);
+	if (r->no_pctl)
+		out_text(o, ",\"p50_ns\":null,\"p99_ns\":null,\"p999_ns\":null}");
+	else
+		out_printf(o,
+			   ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64
+			   "}",
+			   r->p50, r->p99, r->p999);
 }
 
-static int json_kind(const struct report_view *v, enum kvm_kind kind, const struct lines *l,
+static int json_kind(const struct report_view *v, enum kvm_kind kind, const struct report_lines *l,
 		     struct out *o)
 {
-	bool first = !(v->r->q->kinds & (KIND_BIT((unsigned)kind) - 1));
-
+	(void)v;
 	for (size_t i = 0; i < l->n; i++) {
-		const struct report_row *r = l->line[i].r;
+		const struct report_line *r = &l->line[i];
 
-		out_printf(o, "%s{\"kind\":\"%s\",\"key\":", first && !i ? "" : ",",
+		out_printf(o, "%s{\"kind\":\"%s\",\"key\":", l->before + i ? "," : "",
 			   report_kind_title(kind));
-		report_json_text(o, l->line[i].name);
+		report_json_text(o, r->name);
 		out_printf(o, ",\"count\":%" PRIu64 ",\"count_pct\":%.4f,\"timed\":%" PRIu64,
 			   r->count, share(r->count, l->count), r->timed);
-		json_times(l, &l->line[i], o);
+		json_times(l, r, o);
 	}
 	return 0;
+}
+
+static void json_time(struct out *o, const char *name, int64_t wall)
+{
+	char buf[64];
+
+	format_time(buf, sizeof(buf),
+		    (struct timespec){.tv_sec = wall / NS_PER_S, .tv_nsec = wall % NS_PER_S});
+	out_printf(o, ",\"%s\":\"%s\"", name, buf);
+}
+
+static void json_recording(const struct report_recording *r, struct out *o)
+{
+	json_time(o, "from", r->first);
+	json_time(o, "to", r->last);
+	out_printf(o,
+		   ",\"intervals\":%" PRIu64
+		   ",\"seconds\":%.3f,\"gap_seconds\":%.3f,\"skipped\":%" PRIu64
+		   ",\"damaged\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"exits\":[",
+		   r->intervals, (double)r->length / 1e9, (double)r->gap / 1e9, r->skipped,
+		   r->damaged, r->lost);
 }
 
 int report_put_json(const struct report_view *v, struct out *o)
@@ -338,13 +222,19 @@ int report_put_json(const struct report_view *v, struct out *o)
 
 	out_printf(o, "{\"schema\":1,\"version\":\"%s\",\"file\":", KVMTOP_VERSION);
 	report_json_text(o, v->file);
+	if (v->rec) {
+		json_recording(v->rec, o);
+		rc = report_each_kind(v, json_kind, o);
+		out_text(o, "]}\n");
+		return rc;
+	}
 	out_printf(o,
 		   ",\"span_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64
 		   ",\"cut\":%s,\"unmatched\":%" PRIu64 ",\"torn\":%" PRIu64 ",\"open\":%" PRIu64
 		   ",\"exits\":[",
 		   (uint64_t)(v->r->last - v->r->first), v->r->events, v->sum->lost,
 		   v->sum->cut ? "true" : "false", v->r->unmatched, v->r->torn, v->r->open);
-	rc = each_kind(v, json_kind, o);
+	rc = report_each_kind(v, json_kind, o);
 	out_text(o, "]}\n");
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 struct out;
 struct perfdata_sum;
+struct report_recording;
 
 /* What rows can be ordered by; worst (largest) first. */
 enum report_sort {
@@ -26,8 +27,9 @@ enum report_sort {
 bool report_sort_find(const char *word, enum report_sort *out);
 
 struct report_view {
-	const struct report *r;
+	const struct report *r; /* a file of perf's, or … */
 	const struct perfdata_sum *sum;
+	const struct report_recording *rec; /* … a recording of kvmtop's; NULL: none */
 	const char *file; /* as it was named */
 	const char *of; /* "pid(s) 23,42", NULL: of all VMs */
 	enum report_sort sort;
@@ -51,9 +53,32 @@ int report_put_as_perf(const struct report_view *v, const char *cpuid, enum kvm_
 const char *report_perf_name(const struct report *r, const struct report_key *k, char *buf,
 			     size_t size);
 
-/* ---- between report_out.c, report_compat.c, report_samples_out.c ---- */
+/* ---- between report_out.c, report_lines.c, report_compat.c, report_samples_out.c ---- */
 
 #define REPORT_NAME 128 /* room for a row's name */
+
+/* A row as it is shown. */
+struct report_line {
+	char name[REPORT_NAME];
+	uint64_t count, timed; /* the rest is over timed */
+	uint64_t time_ns, min_ns, max_ns, p50, p99, p999;
+	double avg_ns, stderr_pct;
+	bool no_pctl; /* no histogram was kept: the percentiles are not known */
+	double by; /* what the order is by */
+};
+
+/* Those of one kind. */
+struct report_lines {
+	struct report_line *line;
+	size_t n;
+	size_t before; /* of the kinds before it */
+	uint64_t count, timed, time_ns; /* sums */
+};
+
+typedef int (*report_put_kind_fn)(const struct report_view *v, enum kvm_kind kind,
+				  const struct report_lines *l, struct out *o);
+/* Calls put for each kind that is asked for, with its lines in order. 0 or -errno. */
+int report_each_kind(const struct report_view *v, report_put_kind_fn put, struct out *o);
 
 const char *report_name(const struct report *r, const struct report_key *k, char *buf, size_t size);
 void report_json_text(struct out *o, const char *text); /* in quotes; 4 KiB at most */

@@ -125,6 +125,7 @@ struct store_at {
 	int64_t wall; /* its end, ns since 1970 */
 	int64_t dt;
 	int64_t session; /* which run of the recorder */
+	uint64_t skipped; /* intervals before it that are missing: writing was too slow */
 };
 
 /* time: ns since 1970 or the id. 0, -ENOENT: none there, or -errno. */

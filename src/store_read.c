@@ -74,7 +74,8 @@ int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct
 		*out = (struct store_at){.id = sqlite3_column_int64(s, 0),
 					 .wall = sqlite3_column_int64(s, 1),
 					 .dt = sqlite3_column_int64(s, 2),
-					 .session = sqlite3_column_int64(s, 3)};
+					 .session = sqlite3_column_int64(s, 3),
+					 .skipped = (uint64_t)sqlite3_column_int64(s, 4)};
 	rc = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : store_errno(st);
 	sqlite3_reset(s);
 	if (rc == -ENOENT && how == STORE_AT)

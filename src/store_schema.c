@@ -113,7 +113,7 @@ const char store_schema_check[] =
 	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"
 	" ('segment','text','interval','frame','vm','vcpu','facts','tsc','waited')";
 
-#define COLUMNS "id,time,dt,session"
+#define COLUMNS "id,time,dt,session,skipped"
 
 const char *const store_sql[] = {
 	[ST_BEGIN] = "BEGIN IMMEDIATE",

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Intervals of a recording added up (report_recording.h). */
+#include "report_recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "filter.h"
+#include "store_span.h"
+#include "store_tally.h"
+
+/* What a tick is late by is no gap, nor what the wall clock was set by. */
+#define GAP_LEAST (NS_PER_S / 2)
+
+/* ---- rows ---- */
+
+static bool same(const struct recorded_row *r, const struct snap_exit *x)
+{
+	return r->key == x->key && r->kind == x->kind && r->dir == x->dir && r->isa == x->isa &&
+	       r->other == x->other;
+}
+
+static uint64_t hash_of(uint8_t kind, uint8_t dir, bool other, uint64_t key)
+{
+	uint64_t h = (key ^ (uint64_t)kind << 56 ^ (uint64_t)dir << 48 ^ (uint64_t)other << 40) *
+		     UINT64_C(0x9e3779b97f4a7c15);
+
+	return h >> 32;
+}
+
+static size_t slot_of(const struct report_recording *r, const struct snap_exit *x)
+{
+	size_t i = hash_of(x->kind, x->dir, x->other, x->key) & (r->nslots - 1);
+
+	while (r->slot[i] && !same(&r->row[r->slot[i] - 1], x))
+		i = (i + 1) & (r->nslots - 1);
+	return i;
+}
+
+static int make_room(struct report_recording *r)
+{
+	size_t n = r->nslots ? r->nslots * 2 : 256;
+	struct recorded_row *more;
+	uint32_t *slot;
+
+	if (r->n * 2 < r->nslots)
+		return 0;
+	more = reallocarray(r->row, n / 2, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	r->row = more;
+	slot = calloc(n, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	free(r->slot);
+	r->slot = slot;
+	r->nslots = n;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct recorded_row *o = &r->row[i];
+		size_t at = hash_of(o->kind, o->dir, o->other, o->key) & (n - 1);
+
+		while (slot[at])
+			at = (at + 1) & (n - 1);
+		slot[at] = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static struct recorded_row *row_of(struct report_recording *r, const struct snap_exit *x)
+{
+	struct recorded_row *row;
+	size_t at;
+
+	if (make_room(r))
+		return NULL;
+	at = slot_of(r, x);
+	if (r->slot[at])
+		return &r->row[r->slot[at] - 1];
+	row = &r->row[r->n];
+	*row = (struct recorded_row){.kind = x->kind,
+				     .dir = x->dir,
+				     .other = x->other,
+				     .isa = x->isa,
+				     .key = x->key,
+				     .name = strdup(x->name)};
+	if (!row->name)
+		return NULL;
+	r->slot[at] = (uint32_t)++r->n;
+	return row;
+}
+
+static void widen(struct recorded_row *row, const struct tally *t)
+{
+	const uint64_t p[] = {t->p50_ns, t->p99_ns, t->p999_ns};
+	uint64_t *least[] = {&row->least.p50_ns, &row->least.p99_ns, &row->least.p999_ns};
+	uint64_t *most[] = {&row->most.p50_ns, &row->most.p99_ns, &row->most.p999_ns};
+
+	for (int i = 0; i < 3; i++) {
+		if (!row->sum.timed || p[i] < *least[i])
+			*least[i] = p[i];
+		if (p[i] > *most[i])
+			*most[i] = p[i];
+	}
+}
+
+static int add_exit(struct report_recording *r, const struct snap_exit *x)
+{
+	struct recorded_row *row = row_of(r, x);
+
+	if (!row)
+		return -ENOMEM;
+	if (x->now.timed) {
+		widen(row, &x->now);
+		row->no_heat = row->no_heat || !x->heat;
+		r->entries = true;
+	}
+	store_tally_add(&row->sum, &x->now);
+	for (unsigned b = 0; x->heat && b < HEAT_BUCKETS; b++)
+		if (__builtin_add_overflow(row->heat[b], x->heat[b], &row->heat[b]))
+			row->heat[b] = UINT32_MAX;
+	return 0;
+}
+
+/* ---- intervals ---- */
+
+static int add_exits(struct report_recording *r, const struct snapshot *s,
+		     const struct snap_exits *ex)
+{
+	int rc = 0;
+
+	r->matched = true;
+	for (uint32_t i = ex->first; i < ex->first + ex->n && !rc; i++) {
+		const struct snap_exit *x = &s->exits[i];
+
+		if (x->kind < KIND_NR && r->kinds >> x->kind & 1 && (x->now.count || x->now.timed))
+			rc = add_exit(r, x);
+	}
+	return rc;
+}
+
+static int add_vm(struct report_recording *r, const struct snapshot *s, const struct snap_vm *vm)
+{
+	int rc = 0;
+
+	if (!filter_has_vcpus(r->filter))
+		return add_exits(r, s, &vm->ex);
+	for (uint32_t i = vm->vcpu_first; i < vm->vcpu_first + vm->vcpu_n && !rc; i++)
+		if (filter_vcpu(r->filter, &s->vcpus[i]))
+			rc = add_exits(r, s, &s->vcpus[i].ex);
+	return rc;
+}
+
+int report_recording_add(struct report_recording *r, const struct snapshot *s)
+{
+	int rc = 0;
+
+	r->lost += s->host.lost;
+	r->length += s->dt;
+	r->intervals++;
+	for (unsigned k = 0; k < KIND_NR; k++)
+		if (s->open_kinds & KIND_BIT(k))
+			r->known[k] += s->dt;
+	/* What all VMs did has also those in it that are gone. */
+	if (!r->filter || (!filter_has_vms(r->filter) && !filter_has_vcpus(r->filter)))
+		return add_exits(r, s, &s->host.ex);
+	for (size_t i = 0; i < s->nvms && !rc; i++)
+		if (filter_vm(r->filter, &s->vms[i]))
+			rc = add_vm(r, s, &s->vms[i]);
+	return rc;
+}
+
+/* Skipped ones are counted as such, and are no gap of the recorder. */
+static void note_time(struct report_recording *r, const struct store_at *at)
+{
+	int64_t begin = at->wall - at->dt, hole = begin - r->end;
+
+	if (!r->end)
+		r->first = begin;
+	else if (!at->skipped && hole > GAP_LEAST) {
+		r->gap += hole;
+		r->ngaps++;
+	}
+	if (r->end)
+		r->skipped += at->skipped;
+	r->end = r->last = at->wall;
+}
+
+int report_recording_read(struct report_recording *r, const struct store_span *span)
+{
+	struct store_at at = {0};
+	struct snapshot *s;
+	int rc;
+
+	while (!(rc = store_span_next(span->store, span->from, span->to, &at))) {
+		note_time(r, &at);
+		rc = store_read(span->store, at.id, &s);
+		if (rc == -EBADMSG || rc == -ENOENT) {
+			r->damaged++;
+			continue;
+		}
+		if (!rc) {
+			rc = report_recording_add(r, s);
+			snapshot_unref(s);
+		}
+		if (rc)
+			return rc;
+	}
+	for (size_t i = 0; i < r->n; i++)
+		store_tally_percentiles(&r->row[i].sum, r->row[i].no_heat ? NULL : r->row[i].heat,
+					&r->row[i].least, &r->row[i].most);
+	if (rc != -ENOENT)
+		return rc;
+	return r->intervals ? 0 : r->damaged ? -EBADMSG : -ENOENT;
+}
+
+void report_recording_free(struct report_recording *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->row[i].name);
+	free(r->row);
+	free(r->slot);
+	*r = (struct report_recording){0};
+}

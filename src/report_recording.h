@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tables of a report out of one of kvmtop's own recordings, or a range of one: what its
+ * intervals have of exits and accesses, added up.
+ */
+#ifndef KVMTOP_REPORT_RECORDING_H
+#define KVMTOP_REPORT_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot.h"
+
+struct filter;
+struct store_span;
+
+struct recorded_row {
+	uint8_t kind, dir;
+	bool other;
+	uint32_t isa;
+	uint64_t key;
+	char *name; /* owned, as it was recorded */
+	struct tally sum, least, most; /* the last two: of the parts' percentiles */
+	bool no_heat; /* some part has no histogram */
+	uint32_t heat[HEAT_BUCKETS];
+};
+
+struct report_recording {
+	const struct filter
+		*filter; /* -p, -M: only these VMs; --vcpu: only these vCPUs; NULL: all */
+	unsigned kinds; /* KIND_BIT */
+	struct recorded_row *row;
+	size_t n, room;
+	uint32_t *slot; /* open addressing: index + 1 */
+	size_t nslots;
+	int64_t first, last; /* ns since 1970: where the first interval begins and the last ends */
+	int64_t length; /* ns, all intervals together */
+	int64_t gap; /* ns between intervals in which nobody recorded, ngaps times */
+	int64_t known[KIND_NR]; /* ns in which that kind was collected */
+	uint64_t intervals, damaged, skipped, lost, ngaps;
+	int64_t end; /* of the interval before */
+	bool matched; /* some VM, or vCPU, that was asked for was there */
+	bool entries; /* exits have times */
+};
+
+/*
+ * Reads the intervals of an open span. Set filter and kinds, the rest zero. 0, -ENOENT: there are
+ * none, -EBADMSG: none could be read, or another -errno. report_recording_free() in any case.
+ */
+int report_recording_read(struct report_recording *r, const struct store_span *span);
+/* For report_recording_read() and tests: one interval. 0 or -ENOMEM. */
+int report_recording_add(struct report_recording *r, const struct snapshot *s);
+void report_recording_free(struct report_recording *r);
+
+#endif
