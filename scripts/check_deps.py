@@ -45,7 +45,7 @@ LIBRARIES = {
                       "base ring collectors"),
     "libelf": (r"(libelf|gelf|elf)\.h|elfutils/.*", "symbols"),
     "zlib": (r"zlib\.h", "src/tar.c symbols model"),
-    "zstd": (r"zstd\.h", "ring"),
+    "zstd": (r"zstd\.h", "ring src/store_pack.c"),
     "liblzma": (r"lzma(/.*)?\.h", "symbols"),
     "libbpf": (r"bpf/.*", "collectors"),
     "libproc2": (r"libproc2/.*", "collectors"),

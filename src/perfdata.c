@@ -262,8 +262,8 @@ static int take_file(struct perfdata *p)
 	uint8_t *bytes = NULL;
 	int rc = load(p, (struct span){0, sizeof(h)}, &bytes);
 
-	if (rc)
-		return rc;
+	if (rc || !bytes)
+		return rc ? rc : -EBADMSG;
 	memcpy(&h, bytes, sizeof(h));
 	free(bytes);
 	if (h.size < sizeof(h) || h.data.offset > (p->fd < 0 ? p->len : p->file_size))

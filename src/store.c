@@ -11,7 +11,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "store_priv.h"
 #include "store_schema.h"
@@ -22,7 +21,6 @@
 #define STEPS_MOST 200
 /* How long one waits for the other's checkpoint. */
 #define BUSY_MS 2000
-#define UNPACKED_MOST ((size_t)256 << 20)
 
 int store_errno(struct store *st)
 {
@@ -87,46 +85,6 @@ int store_run_with(struct store *st, enum store_statement which, int64_t v)
 int store_exec(struct store *st, const char *sql)
 {
 	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_errno(st);
-}
-
-int store_pack(const struct store_put *from, struct store_put *to)
-{
-	uLongf n = compressBound(from->n);
-
-	if (to->cap < n) {
-		uint8_t *data = realloc(to->data, n);
-
-		if (!data)
-			return -ENOMEM;
-		to->data = data;
-		to->cap = n;
-	}
-	/* Higher levels cost three times as much for a tenth less. */
-	if (compress2(to->data, &n, from->data, from->n, 1) != Z_OK)
-		return -ENOMEM;
-	to->n = n;
-	return 0;
-}
-
-int store_unpack(const void *from, size_t n, size_t want, struct store_put *to)
-{
-	uLongf len = want;
-	uint8_t *data;
-
-	/* deflate makes at most a thousand bytes of one. */
-	if (!want || want > UNPACKED_MOST || want / 1100 > n)
-		return -EBADMSG;
-	if (to->cap < want) {
-		data = realloc(to->data, want);
-		if (!data)
-			return -ENOMEM;
-		to->data = data;
-		to->cap = want;
-	}
-	if (uncompress(to->data, &len, from, n) != Z_OK || len != want)
-		return -EBADMSG;
-	to->n = want;
-	return 0;
 }
 
 int64_t store_pragma(struct store *st, const char *name)
@@ -217,7 +175,7 @@ static void make_safe(struct store *st)
 	sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	sqlite3_exec(st->db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
 	sqlite3_progress_handler(st->db, STEPS_A_CHECK, on_progress, st);
-	sqlite3_limit(st->db, SQLITE_LIMIT_LENGTH, (int)UNPACKED_MOST);
+	sqlite3_limit(st->db, SQLITE_LIMIT_LENGTH, (int)STORE_UNPACKED_MOST);
 }
 
 void store_close(struct store *st)
@@ -235,6 +193,7 @@ void store_close(struct store *st)
 	store_dict_clear(&st->read_dict);
 	store_put_free(&st->bytes);
 	store_put_free(&st->packed);
+	store_packer_free(&st->packer);
 	free(st);
 }
 
@@ -300,6 +259,8 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 		rc = store_exec(st, store_schema_2);
 	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_WAITED)
 		rc = store_exec(st, store_schema_3);
+	if (!rc && store_pragma(st, "user_version") < STORE_VERSION)
+		rc = store_exec(st, store_schema_4);
 	st->version = STORE_VERSION;
 	if (rc)
 		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));

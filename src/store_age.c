@@ -223,7 +223,7 @@ static int age_group(struct store *st, unsigned tier, int64_t before)
 {
 	bool last = tier + 1 >= st->keep.n;
 	int64_t every = st->keep.tier[last ? tier : tier + 1].every_ns, end;
-	struct row row[GROUP_MOST];
+	struct row row[GROUP_MOST] = {0};
 	int n = oldest(st, tier, row, GROUP_MOST), rc;
 
 	if (n <= 0)

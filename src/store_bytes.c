@@ -2,6 +2,7 @@
 /* Varints into and out of memory (store_bytes.h). */
 #include "store_bytes.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,13 +39,13 @@ void store_put_bytes(struct store_put *p, const void *data, size_t n)
 
 void store_put_u64_slow(struct store_put *p, uint64_t v)
 {
-	if (!make_room(p, 10))
-		return;
-	while (v >= 0x80) {
-		p->data[p->n++] = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	p->data[p->n++] = (uint8_t)v;
+	if (make_room(p, STORE_VARINT_MOST))
+		store_put_end(p, store_varint(p->data + p->n, v));
+}
+
+uint8_t *store_put_room(struct store_put *p, size_t n)
+{
+	return make_room(p, n) ? p->data + p->n : NULL;
 }
 
 void store_put_free(struct store_put *p)
@@ -77,16 +78,38 @@ uint8_t store_get_u8(struct store_get *g)
 	return p ? *p : 0;
 }
 
+/* Eight times seven bits, each in a byte of its own, as one number. */
+static uint64_t gather(uint64_t v)
+{
+	v = (v & 0x7f007f007f007f) | (v & 0x7f007f007f007f00) >> 1;
+	v = (v & 0x3fff00003fff) | (v & 0x3fff00003fff0000) >> 2;
+	return (v & 0xfffffff) | (v & 0xfffffff00000000) >> 4;
+}
+
 uint64_t store_get_u64_slow(struct store_get *g)
 {
-	uint64_t v = 0;
+	const uint8_t *at = g->at, *end = g->failed ? at : g->end;
+	uint64_t v = 0, ends;
 
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t b = store_get_u8(g);
+	if (end - at >= 8) {
+		memcpy(&v, at, sizeof(v));
+		v = le64toh(v);
+		ends = ~v & 0x8080808080808080;
+		if (ends) {
+			/* Up to and with the first byte whose highest bit is 0. */
+			g->at = at + __builtin_ctzll(ends) / 8 + 1;
+			return gather(v & (ends ^ (ends - 1)));
+		}
+		v = 0;
+	}
+	for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
+		uint8_t b = *at++;
 
 		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return g->failed ? 0 : v;
+		if (!(b & 0x80)) {
+			g->at = at;
+			return v;
+		}
 	}
 	g->failed = true;
 	return 0;

@@ -23,6 +23,31 @@ void store_put_bytes(struct store_put *p, const void *data, size_t n);
 void store_put_u64_slow(struct store_put *p, uint64_t v);
 void store_put_free(struct store_put *p);
 
+/*
+ * Many numbers at once, without a look at the room before each: room for n bytes more, where the
+ * first of them goes; NULL: no memory. What was written ends at `end`.
+ */
+uint8_t *store_put_room(struct store_put *p, size_t n);
+static inline void store_put_end(struct store_put *p, const uint8_t *end)
+{
+	p->n = (size_t)(end - p->data);
+}
+
+#define STORE_VARINT_MOST 10 /* bytes */
+
+static inline uint8_t *store_varint(uint8_t *at, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*at++ = (uint8_t)(v | 0x80);
+	*at++ = (uint8_t)v;
+	return at;
+}
+
+static inline uint64_t store_zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0);
+}
+
 /* Most numbers are one byte, and there are a million of them in an interval of a large host. */
 static inline void store_put_u64(struct store_put *p, uint64_t v)
 {
@@ -34,7 +59,7 @@ static inline void store_put_u64(struct store_put *p, uint64_t v)
 
 static inline void store_put_i64(struct store_put *p, int64_t v)
 {
-	store_put_u64(p, ((uint64_t)v << 1) ^ (v < 0 ? UINT64_MAX : 0));
+	store_put_u64(p, store_zigzag(v));
 }
 
 static inline void store_put_u8(struct store_put *p, uint8_t v)

@@ -19,6 +19,7 @@ struct decoder {
 	struct snapshot *s;
 	struct store_get in;
 	const char **memo; /* by number, NULL: not asked for yet */
+	size_t nmemo;
 	size_t bytes; /* of rows, so far */
 	int rc;
 };
@@ -29,20 +30,53 @@ static void damaged(struct decoder *d)
 		d->rc = -EBADMSG;
 }
 
-static void set_unsigned(struct decoder *d, char *at, const struct store_field *f, uint64_t v)
+/* The largest value of an integer's column. */
+static uint64_t most_of(const struct store_field *f)
 {
-	uint32_t v32 = (uint32_t)v;
+	if (f->most)
+		return f->most;
+	return f->size < 8 ? (UINT64_C(1) << f->size * 8) - 1 : UINT64_MAX;
+}
 
-	if ((f->most && v > f->most) || (f->size < 8 && v >> (f->size * 8))) {
-		damaged(d);
-		return;
+static uint64_t get_integer(struct store_get *c, unsigned type, uint32_t *last)
+{
+	switch (type) {
+	case STORE_I32:
+	case STORE_U32:
+		*last += (uint32_t)store_get_i64(c);
+		return *last;
+	case STORE_I64:
+		return (uint64_t)store_get_i64(c);
+	default:
+		return store_get_u64(c);
 	}
-	if (f->size == 1)
-		*(uint8_t *)at = (uint8_t)v;
-	else if (f->size == 4)
-		memcpy(at, &v32, sizeof(v32));
-	else
-		memcpy(at, &v, sizeof(v));
+}
+
+static void take_integers(struct decoder *d, struct store_get *from, const struct store_leaf *l,
+			  char *rows, size_t n, size_t row_size)
+{
+	const unsigned type = l->f->type, size = l->f->size;
+	const uint64_t most = most_of(l->f);
+	struct store_get c = *from; /* of which the compiler knows that rows are no part */
+	uint32_t last = 0;
+	bool fits = true;
+
+	rows += l->at;
+	for (size_t i = 0; i < n && !c.failed; i++, rows += row_size) {
+		uint64_t v = get_integer(&c, type, &last);
+		uint32_t v32 = (uint32_t)v;
+
+		fits = fits && v <= most;
+		if (size == 1)
+			*(uint8_t *)rows = (uint8_t)v;
+		else if (size == 4)
+			memcpy(rows, &v32, sizeof(v32));
+		else
+			memcpy(rows, &v, sizeof(v));
+	}
+	if (!fits)
+		damaged(d);
+	*from = c;
 }
 
 static double get_number(struct decoder *d, struct store_get *c, uint8_t form)
@@ -70,16 +104,19 @@ static double get_number(struct decoder *d, struct store_get *c, uint8_t form)
 static void take_values(struct decoder *d, struct store_get *c, const struct store_leaf *l,
 			char *rows, size_t n, size_t row_size)
 {
-	size_t many = l->f->n;
-	const uint8_t *head = store_get_bytes(c, n * many);
+	const unsigned each = l->f->n;
+	const uint8_t *head = store_get_bytes(c, n * each);
 
-	for (size_t i = 0; head && i < n * many && !d->rc; i++) {
-		struct value v = {.state = head[i] & 3, .why = head[i] >> 2 & 15};
+	rows += l->at;
+	for (size_t i = 0; head && i < n && !d->rc; i++, rows += row_size) {
+		for (unsigned k = 0; k < each; k++, head++) {
+			struct value v = {.state = *head & 3, .why = *head >> 2 & 15};
 
-		if (v.why >= WHY_NR)
-			damaged(d);
-		v.v = get_number(d, c, head[i] >> 6);
-		memcpy(rows + i / many * row_size + l->at + i % many * sizeof(v), &v, sizeof(v));
+			if (v.why >= WHY_NR)
+				damaged(d);
+			v.v = get_number(d, c, *head >> 6);
+			memcpy(rows + k * sizeof(v), &v, sizeof(v));
+		}
 	}
 }
 
@@ -149,14 +186,35 @@ static const char *take_line(struct decoder *d, struct store_get *c)
 	return text;
 }
 
+/* Room for the number among the texts that were copied: as much as numbers ask for. */
+static bool memo_room(struct decoder *d, uint64_t id)
+{
+	size_t n = d->nmemo ? d->nmemo : 1024;
+	const char **memo;
+
+	if (id >= MEMO || id < d->nmemo)
+		return id < MEMO;
+	while (n <= id)
+		n *= 2;
+	memo = realloc(d->memo, n * sizeof(*memo));
+	if (!memo)
+		return false;
+	memset(memo + d->nmemo, 0, (n - d->nmemo) * sizeof(*memo));
+	d->memo = memo;
+	d->nmemo = n;
+	return true;
+}
+
 static const char *take_text(struct decoder *d, struct store_get *c)
 {
 	uint64_t id = store_get_u64(c);
 	const char *text;
+	bool kept;
 
 	if (!id)
 		return "";
-	if (id < MEMO && d->memo[id])
+	kept = memo_room(d, id);
+	if (kept && d->memo[id])
 		return d->memo[id];
 	text = id <= UINT32_MAX ? d->texts->text(d->texts->ctx, (uint32_t)id) : NULL;
 	if (!text) {
@@ -164,7 +222,7 @@ static const char *take_text(struct decoder *d, struct store_get *c)
 		return "";
 	}
 	text = snapshot_str(d->s, text);
-	if (id < MEMO)
+	if (kept)
 		d->memo[id] = text;
 	return text;
 }
@@ -186,35 +244,22 @@ static void take_pointer(struct decoder *d, struct store_get *c, const struct st
 static void take_column(struct decoder *d, struct store_get *c, const struct store_leaf *l,
 			char *rows, size_t n, size_t row_size)
 {
-	uint32_t last = 0;
-
-	if (l->f->type == STORE_VALUE) {
+	switch (l->f->type) {
+	case STORE_VALUE:
 		take_values(d, c, l, rows, n, row_size);
-		return;
-	}
-	if (l->f->type == STORE_NUMBER) {
+		break;
+	case STORE_NUMBER:
 		take_numbers(d, c, l, rows, n, row_size);
-		return;
-	}
-	for (size_t i = 0; i < n && !d->rc && !c->failed; i++) {
-		char *at = rows + i * row_size + l->at;
-
-		switch (l->f->type) {
-		case STORE_I32:
-		case STORE_U32:
-			last += (uint32_t)store_get_i64(c);
-			set_unsigned(d, at, l->f, last);
-			break;
-		case STORE_I64:
-			set_unsigned(d, at, l->f, (uint64_t)store_get_i64(c));
-			break;
-		case STORE_U8:
-		case STORE_U64:
-			set_unsigned(d, at, l->f, store_get_u64(c));
-			break;
-		default:
-			take_pointer(d, c, l->f, at);
-		}
+		break;
+	case STORE_TEXT:
+	case STORE_LINE:
+	case STORE_HEAT:
+		for (size_t i = 0; i < n && !d->rc && !c->failed; i++)
+			take_pointer(d, c, l->f, rows + i * row_size + l->at);
+		break;
+	default:
+		take_integers(d, c, l, rows, n, row_size);
+		break;
 	}
 }
 
@@ -348,8 +393,7 @@ int store_decode(const void *data, size_t n, const struct store_texts *t, struct
 	uint64_t id;
 
 	d.s = snapshot_new();
-	d.memo = calloc(MEMO, sizeof(*d.memo));
-	if (!d.s || !d.memo)
+	if (!d.s)
 		d.rc = -ENOMEM;
 	if (!d.rc && store_get_u8(&d.in) != FORMAT)
 		damaged(&d);

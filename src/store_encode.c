@@ -26,28 +26,20 @@ struct column {
 	uint32_t last; /* of numbers that are kept as differences */
 };
 
+struct seen {
+	const char *text;
+	uint32_t id;
+};
+
+#define SEEN 256 /* texts */
+#define SEEN_SHIFT 56 /* of a 64-bit hash */
+
 struct encoder {
 	const struct store_texts *texts;
 	struct store_put *out;
+	struct seen seen[SEEN]; /* by the address of the text */
 	struct column column[STORE_LEAVES];
 };
-
-static uint64_t get_unsigned(const char *at, size_t size)
-{
-	uint64_t v64;
-	uint32_t v32;
-
-	switch (size) {
-	case 1:
-		return *(const uint8_t *)at;
-	case 4:
-		memcpy(&v32, at, sizeof(v32));
-		return v32;
-	default:
-		memcpy(&v64, at, sizeof(v64));
-		return v64;
-	}
-}
 
 static const char *get_text(const char *at)
 {
@@ -58,47 +50,108 @@ static const char *get_text(const char *at)
 }
 
 /* The number as few bytes say it; its form goes into the head. */
-static void put_number(struct store_put *p, double v, enum store_form form)
+static inline uint8_t *put_number(uint8_t *at, double v, enum store_form form)
 {
 	if (form == FORM_WHOLE)
-		store_put_i64(p, (int64_t)v);
-	else if (form == FORM_MILLI)
-		store_put_i64(p, llround(v * 1000));
-	else if (form == FORM_RAW)
-		store_put_bytes(p, &v, sizeof(v));
+		return store_varint(at, store_zigzag((int64_t)v));
+	if (form == FORM_MILLI)
+		return store_varint(at, store_zigzag(store_milli(v)));
+	if (form == FORM_RAW) {
+		memcpy(at, &v, sizeof(v));
+		return at + sizeof(v);
+	}
+	return at;
 }
 
 /* All heads stand first: they are mostly the same, and pack well together. */
 static void put_values(struct column *c, const struct store_leaf *l, const char *rows, size_t n,
 		       size_t row_size)
 {
+	size_t many = n * l->f->n;
+	uint8_t *head = store_put_room(&c->head, many);
+	uint8_t *body = store_put_room(&c->body, many * STORE_VARINT_MOST);
+	const unsigned each = l->f->n;
 	struct value v;
 
-	for (size_t i = 0; i < n; i++) {
-		for (unsigned k = 0; k < l->f->n; k++) {
+	if (!head || !body)
+		return;
+	rows += l->at;
+	for (size_t i = 0; i < n; i++, rows += row_size) {
+		for (unsigned k = 0; k < each; k++) {
 			enum store_form form;
 
-			memcpy(&v, rows + i * row_size + l->at + k * sizeof(v), sizeof(v));
+			memcpy(&v, rows + k * sizeof(v), sizeof(v));
 			form = store_form_of(v.v);
-			store_put_u8(&c->head, store_head(v.state, v.why, form));
-			put_number(&c->body, v.v, form);
+			*head++ = store_head(v.state, v.why, form);
+			body = put_number(body, v.v, form);
 		}
 	}
+	store_put_end(&c->head, head);
+	store_put_end(&c->body, body);
 }
 
-static void put_numbers(struct column *c, const struct store_leaf *l, const char *rows, size_t n,
+static void put_doubles(struct column *c, const struct store_leaf *l, const char *rows, size_t n,
 			size_t row_size)
 {
+	uint8_t *head = store_put_room(&c->head, n);
+	uint8_t *body = store_put_room(&c->body, n * STORE_VARINT_MOST);
 	double v;
 
-	for (size_t i = 0; i < n; i++) {
+	if (!head || !body)
+		return;
+	rows += l->at;
+	for (size_t i = 0; i < n; i++, rows += row_size) {
 		enum store_form form;
 
-		memcpy(&v, rows + i * row_size + l->at, sizeof(v));
+		memcpy(&v, rows, sizeof(v));
 		form = store_form_of(v);
-		store_put_u8(&c->head, (uint8_t)form);
-		put_number(&c->body, v, form);
+		*head++ = (uint8_t)form;
+		body = put_number(body, v, form);
 	}
+	store_put_end(&c->head, head);
+	store_put_end(&c->body, body);
+}
+
+/*
+ * One loop a type, with nothing in it that has to be loaded again after each byte that is stored:
+ * as far as the compiler knows a byte may be anything's.
+ */
+#define EACH_INTEGER(type, expression)                                                             \
+	do {                                                                                       \
+		for (size_t i = 0; i < n; i++, rows += row_size) {                                 \
+			type v;                                                                    \
+                                                                                                   \
+			memcpy(&v, rows, sizeof(v));                                               \
+			body = store_varint(body, (expression));                                   \
+		}                                                                                  \
+	} while (0)
+
+static void put_integers(struct column *c, const struct store_leaf *l, const char *rows, size_t n,
+			 size_t row_size)
+{
+	uint8_t *body = store_put_room(&c->body, n * STORE_VARINT_MOST);
+	uint32_t last = c->last, before;
+
+	if (!body)
+		return;
+	rows += l->at;
+	switch (l->f->type) {
+	case STORE_U8:
+		EACH_INTEGER(uint8_t, v);
+		break;
+	case STORE_U64:
+		EACH_INTEGER(uint64_t, v);
+		break;
+	case STORE_I64:
+		EACH_INTEGER(int64_t, store_zigzag(v));
+		break;
+	default: /* of 32 bits */
+		EACH_INTEGER(uint32_t,
+			     (before = last, last = v, store_zigzag((int32_t)(v - before))));
+		break;
+	}
+	c->last = last;
+	store_put_end(&c->body, body);
 }
 
 static void put_heat(struct store_put *p, const char *at)
@@ -131,14 +184,28 @@ static void put_line(struct store_put *p, const char *text)
 	store_put_bytes(p, text, len);
 }
 
-/* 0 or -ENOMEM. */
-static int put_text(struct encoder *e, struct column *c, const char *text)
+/* The number of a text: rows mostly point to the same few. 0: no memory. */
+static uint32_t text_id(struct encoder *e, const char *text)
 {
-	uint32_t id = *text ? e->texts->id(e->texts->ctx, text) : 0;
+	struct seen *seen = &e->seen[((uintptr_t)text * 0x9e3779b97f4a7c15ull) >> SEEN_SHIFT];
 
-	if (*text && !id)
-		return -ENOMEM;
-	store_put_u64(&c->body, id);
+	if (seen->text != text)
+		*seen = (struct seen){text, e->texts->id(e->texts->ctx, text)};
+	return seen->id;
+}
+
+/* 0 or -ENOMEM. */
+static int put_texts(struct encoder *e, struct column *c, const struct store_leaf *l,
+		     const char *rows, size_t n, size_t row_size)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *text = get_text(rows + i * row_size + l->at);
+		uint32_t id = *text ? text_id(e, text) : 0;
+
+		if (*text && !id)
+			return -ENOMEM;
+		store_put_u64(&c->body, id);
+	}
 	return 0;
 }
 
@@ -146,55 +213,34 @@ static int put_text(struct encoder *e, struct column *c, const char *text)
 static int put_column(struct encoder *e, struct column *c, const struct store_leaf *l,
 		      const char *rows, size_t n, size_t row_size)
 {
-	uint32_t now;
-	int rc = 0;
-
-	if (l->f->type == STORE_VALUE) {
+	switch (l->f->type) {
+	case STORE_VALUE:
 		put_values(c, l, rows, n, row_size);
-		return 0;
+		break;
+	case STORE_NUMBER:
+		put_doubles(c, l, rows, n, row_size);
+		break;
+	case STORE_TEXT:
+		return put_texts(e, c, l, rows, n, row_size);
+	case STORE_LINE:
+		for (size_t i = 0; i < n; i++)
+			put_line(&c->body, get_text(rows + i * row_size + l->at));
+		break;
+	case STORE_HEAT:
+		for (size_t i = 0; i < n; i++)
+			put_heat(&c->body, rows + i * row_size + l->at);
+		break;
+	default:
+		put_integers(c, l, rows, n, row_size);
+		break;
 	}
-	if (l->f->type == STORE_NUMBER) {
-		put_numbers(c, l, rows, n, row_size);
-		return 0;
-	}
-	for (size_t i = 0; i < n && !rc; i++) {
-		const char *at = rows + i * row_size + l->at;
-
-		switch (l->f->type) {
-		case STORE_I32:
-		case STORE_U32:
-			now = (uint32_t)get_unsigned(at, 4);
-			store_put_i64(&c->body, (int32_t)(now - c->last));
-			c->last = now;
-			break;
-		case STORE_U8:
-		case STORE_U64:
-			store_put_u64(&c->body, get_unsigned(at, l->f->size));
-			break;
-		case STORE_I64:
-			store_put_i64(&c->body, (int64_t)get_unsigned(at, 8));
-			break;
-		case STORE_TEXT:
-			rc = put_text(e, c, get_text(at));
-			break;
-		case STORE_LINE:
-			put_line(&c->body, get_text(at));
-			break;
-		case STORE_HEAT:
-			put_heat(&c->body, at);
-			break;
-		}
-	}
-	return rc;
+	return 0;
 }
 
 /* A column of nothing but zeroes is what a reader finds where there is no column. */
 static bool column_empty(const struct store_put *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->data[i])
-			return false;
-	return true;
+	return !p->n || (!p->data[0] && !memcmp(p->data, p->data + 1, p->n - 1));
 }
 
 static int put_rows(struct encoder *e, const struct store_leaf *leaf, size_t nleaf,

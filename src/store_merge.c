@@ -27,9 +27,10 @@ struct mean {
 	double sum, time;
 };
 
-/* Tallies with the smallest and the largest percentiles that a row's parts had. */
+/* Of a row of exits: tallies with the smallest and the largest percentiles that its parts had. */
 struct bounds {
 	struct tally least, most;
+	uint32_t *heat; /* the sum of theirs, NULL: the row's is that of a part */
 };
 
 /* One table in the making. */
@@ -192,19 +193,26 @@ static int open_table(struct merger *m, struct merge_table *t, enum store_table_
 		       : -ENOMEM;
 }
 
-/* The row of this key; *found false: it is a new one, at the end. */
-static size_t find_row(struct merge_table *t, const struct key *k, bool *found)
+/*
+ * The row of this key; *found false: it is a new one, at the end. Parts mostly have the same rows
+ * in the same order: next is the first guess.
+ */
+static size_t find_row(struct merge_table *t, const struct key *k, size_t next, bool *found)
 {
 	uint64_t h = 0;
 	size_t at;
 
-	for (int i = 0; i < KEY_PARTS; i++)
-		h = (h ^ k->part[i]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
+	*found = true;
+	if (next < t->n && memcmp(&t->key[next], k, sizeof(*k)) == 0)
+		return next;
+	/* The low bits choose the slot: what is in the high ones of a part must reach them. */
+	for (int i = 0; i < KEY_PARTS; i++) {
+		h = (h ^ k->part[i]) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 32;
+	}
 	for (at = h & (t->nslot - 1); t->slot[at]; at = (at + 1) & (t->nslot - 1)) {
-		if (memcmp(&t->key[t->slot[at] - 1], k, sizeof(*k)) == 0) {
-			*found = true;
+		if (memcmp(&t->key[t->slot[at] - 1], k, sizeof(*k)) == 0)
 			return t->slot[at] - 1;
-		}
 	}
 	*found = false;
 	t->key[t->n] = *k;
@@ -316,27 +324,30 @@ static void widen(struct bounds *b, const struct tally *t)
 #undef WIDEN
 }
 
-/* The sum of two; one of them may be of a part, which is not ours to change. */
-static const uint32_t *merge_heat(struct merger *m, const uint32_t *a, const uint32_t *b)
+/* Into one of our own: that of a part, which the row has at first, is not ours to change. */
+static void merge_heat(struct merger *m, struct snap_exit *into, const uint32_t *from,
+		       struct bounds *b)
 {
-	uint32_t *sum;
-
-	if (!a || !b)
-		return a ? a : b;
-	sum = snapshot_alloc(m->out, HEAT_BUCKETS, sizeof(*sum));
-	if (!sum) {
-		m->rc = -ENOMEM;
-		return NULL;
+	if (!from || !into->heat) {
+		into->heat = from ? from : into->heat;
+		return;
+	}
+	if (!b->heat) {
+		b->heat = snapshot_alloc(m->out, HEAT_BUCKETS, sizeof(*b->heat));
+		if (!b->heat) {
+			m->rc = -ENOMEM;
+			return;
+		}
+		memcpy(b->heat, into->heat, HEAT_BUCKETS * sizeof(*b->heat));
+		into->heat = b->heat;
 	}
 	for (int i = 0; i < HEAT_BUCKETS; i++)
-		sum[i] = a[i] > UINT32_MAX - b[i] ? UINT32_MAX : a[i] + b[i];
-	return sum;
+		b->heat[i] = b->heat[i] > UINT32_MAX - from[i] ? UINT32_MAX : b->heat[i] + from[i];
 }
 
-static void merge_exit(struct merger *m, struct snap_exit *into, const struct snap_exit *from)
+static void merge_exit(struct snap_exit *into, const struct snap_exit *from)
 {
 	store_tally_add(&into->now, &from->now);
-	into->heat = merge_heat(m, into->heat, from->heat);
 	into->has_time = into->has_time || from->has_time;
 }
 
@@ -368,7 +379,7 @@ static void merge_host(struct snap_host *into, const struct snap_host *from)
 	merge_samples(&into->other_sym, &from->other_sym);
 }
 
-static void merge_row(struct merger *m, enum store_table_id id, void *into, const void *from)
+static void merge_row(enum store_table_id id, void *into, const void *from)
 {
 	switch (id) {
 	case STORE_HOST:
@@ -383,7 +394,7 @@ static void merge_row(struct merger *m, enum store_table_id id, void *into, cons
 			      &((const struct snap_vcpu *)from)->sym);
 		break;
 	case STORE_EXITS:
-		merge_exit(m, into, from);
+		merge_exit(into, from);
 		break;
 	case STORE_SYMBOLS:
 		((struct snap_symbol *)into)->samples +=
@@ -530,18 +541,23 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 static void add_part(struct merger *m, struct merge_table *t, const struct snapshot *s,
 		     uint32_t *where)
 {
-	size_t n;
+	size_t n, at = SIZE_MAX;
 	const char *rows = store_rows(t->t, s, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const char *from = rows + i * t->t->row_size;
 		struct key k = key_of(m, t->t->id, from);
 		bool found;
-		size_t at = find_row(t, &k, &found);
-		char *into = t->row + at * t->t->row_size;
+		char *into;
 
+		at = find_row(t, &k, at + 1, &found);
+		into = t->row + at * t->t->row_size;
 		if (found) {
-			merge_row(m, t->t->id, into, from);
+			merge_row(t->t->id, into, from);
+			if (t->bounds)
+				merge_heat(m, (struct snap_exit *)(void *)into,
+					   ((const struct snap_exit *)(const void *)from)->heat,
+					   &t->bounds[at]);
 		} else {
 			memcpy(into, from, t->t->row_size);
 			move_indexes(m, t->t->id, into);

@@ -17,28 +17,40 @@ enum store_form { FORM_ZERO, FORM_WHOLE, FORM_MILLI, FORM_RAW };
 /* Beyond it thousandths are no longer exact in a double. */
 #define STORE_NUMBER_MOST 1e12
 
-static inline enum store_form store_form_of(double v)
+/* Thousandths, rounded; |v| is below STORE_NUMBER_MOST. As a sum: round() is a call. */
+static inline int64_t store_milli(double v)
 {
-	long long whole;
-	double milli;
+	return (int64_t)(v * 1000 + (v < 0 ? -0.5 : 0.5));
+}
 
-	if (v == 0 && !signbit(v))
-		return FORM_ZERO;
-	/* Also for what is no number. */
-	if (!(fabs(v) < STORE_NUMBER_MOST) || v == 0)
-		return FORM_RAW;
-	if (v == trunc(v))
-		return FORM_WHOLE;
-	milli = round(v * 1000);
-	if (milli == 0 || milli / 1000 == v)
-		return milli == 0 ? FORM_RAW : FORM_MILLI;
+/* Of what is none of them exactly: whether rounding to thousandths may show. */
+static inline enum store_form store_form_rounded(double v, int64_t milli)
+{
+	int64_t whole = llabs(milli);
+
 	/* Half-way between two that are shown (with three decimals, two, one or none): which way?
 	 */
-	whole = llabs((long long)milli);
-	if (fabs(fabs(v * 1000 - milli) - 0.5) < 1e-6 || whole % 10 == 5 || whole % 100 == 50 ||
-	    whole % 1000 == 500)
+	if (!milli || fabs(fabs(v * 1000 - (double)milli) - 0.5) < 1e-6 || whole % 10 == 5 ||
+	    whole % 100 == 50 || whole % 1000 == 500)
 		return FORM_RAW;
 	return FORM_MILLI;
+}
+
+static inline enum store_form store_form_of(double v)
+{
+	int64_t milli;
+
+	if (v == 0)
+		return signbit(v) ? FORM_RAW : FORM_ZERO;
+	/* Also for what is no number. */
+	if (!(fabs(v) < STORE_NUMBER_MOST))
+		return FORM_RAW;
+	if (v == (double)(int64_t)v)
+		return FORM_WHOLE;
+	milli = store_milli(v);
+	if (milli && (double)milli / 1000 == v)
+		return FORM_MILLI;
+	return store_form_rounded(v, milli);
 }
 
 /* A value's state (2 bits), reason (4) and form (2). */

@@ -8,9 +8,10 @@
 #include "store.h"
 #include "store_bytes.h"
 #include "store_code.h"
+#include "store_pack.h"
 
 #define STORE_APPLICATION 0x6b766d74 /* "kvmt": file(1) and we know a recording by it */
-#define STORE_VERSION 3
+#define STORE_VERSION 4 /* from this one on intervals are packed by zstd */
 /* From this version on facts are recorded. A recording of version 1 is the same without them. */
 #define STORE_VERSION_FACTS 2
 /* From this one on the view of who had the CPU; frames had it before. */
@@ -85,6 +86,7 @@ struct store {
 	struct store_segment segment[STORE_TIERS];
 	size_t last_bytes; /* of the last interval: its frame and rows, about */
 	struct store_put bytes, packed;
+	struct store_packer packer;
 	/* Reading: the texts of one segment at a time. */
 	int64_t read_segment;
 	struct store_dict read_dict;
@@ -104,10 +106,6 @@ int store_run(struct store *st, enum store_statement which);
 /* The same with the first of its values bound. */
 int store_run_with(struct store *st, enum store_statement which, int64_t v);
 int store_exec(struct store *st, const char *sql);
-int store_pack(const struct store_put *from, struct store_put *to); /* zlib */
-/* want: the length unpacked. */
-int store_unpack(const void *from, size_t n, size_t want, struct store_put *to);
-
 int64_t store_pragma(struct store *st, const char *name); /* -1: no answer */
 
 /* store_write.c */

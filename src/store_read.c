@@ -127,7 +127,7 @@ static int unpack_row(struct store *st, sqlite3_stmt *s, struct snapshot **out)
 
 	if (!data || n <= 0 || length <= 0)
 		return -EBADMSG;
-	rc = store_unpack(data, (size_t)n, (size_t)length, &st->packed);
+	rc = store_unpack(&st->packer, data, (size_t)n, (size_t)length, &st->packed);
 	if (rc)
 		return rc;
 	if (segment != st->read_segment) {

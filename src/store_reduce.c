@@ -93,6 +93,8 @@ static void take_vcpu_exits(struct reducer *r, struct snap_exits *ex)
 	for (size_t i = 0; i < ex->n; i++)
 		if (!rows[i].other && rank_of(rows, ex->n, i) < STORE_VCPU_KEYS)
 			r->exit[r->nexit++] = rows[i];
+	for (size_t i = first; i < r->nexit; i++)
+		r->exit[i].heat = NULL;
 	for (size_t i = 0; i < ex->n; i++)
 		if (rows[i].other || rank_of(rows, ex->n, i) >= STORE_VCPU_KEYS)
 			add_other(r, first, &rows[i]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What of a snapshot is recorded, where not all of it: of a vCPU its four largest keys a kind of
- * exit and `other`, of symbols the twenty with most samples of each VM and `other`, none of vCPUs,
+ * exit and `other`, without histograms, of symbols the twenty with most samples of each VM and
+ * `other`, none of vCPUs,
  * of who had the CPU while it waited the first eight of a VM and the first four of a vCPU, the rest
  * as `other`, so that the rows still add up to all that it waited.
  */

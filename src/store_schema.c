@@ -108,6 +108,9 @@ const char store_schema_3[] =
 							     "PRAGMA user_version=3;"
 							     "COMMIT;";
 
+/* The tables are the same: older programs are told that they cannot read what is in them. */
+const char store_schema_4[] = "PRAGMA user_version=4;";
+
 const char store_schema_check[] =
 	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"
 	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"

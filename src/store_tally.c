@@ -42,7 +42,7 @@ static struct value sum_of(struct value a, struct value b)
 /* Half-way in the logarithm, by how many there are of each: what one has without a histogram. */
 static uint64_t between(uint64_t a, uint64_t n, uint64_t b, uint64_t m)
 {
-	if (!a || !b || !n || !m)
+	if (a == b || !a || !b || !n || !m)
 		return a > b ? a : b;
 	return (uint64_t)llround(
 		exp((log((double)a) * (double)n + log((double)b) * (double)m) / (double)(n + m)));

@@ -222,7 +222,7 @@ static int add_interval(struct store *st, const struct snapshot *s, unsigned tie
 static int add_frame(struct store *st, int64_t id)
 {
 	sqlite3_stmt *q = store_stmt(st, ST_FRAME);
-	int rc = store_pack(&st->bytes, &st->packed);
+	int rc = store_pack(&st->packer, &st->bytes, &st->packed);
 
 	if (rc)
 		return rc;

@@ -5,6 +5,7 @@
 # beside: yes
 """kvmtop bundle: what is in it, that it is said before, and that --anonymize lets no name through."""
 
+import ctypes
 import datetime
 import io
 import json
@@ -15,7 +16,6 @@ import subprocess
 import sys
 import tarfile
 import time
-import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import native as n
@@ -55,6 +55,17 @@ def content(file):
         return {m.name.split("/", 1)[1]: t.extractfile(m).read() for m in members}
 
 
+def unpack(data, length):
+    """What zstd packed: the library that kvmtop is linked with, since Python has none of its own."""
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    zstd.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    out = ctypes.create_string_buffer(length)
+    if zstd.ZSTD_decompress(out, length, data, len(data)) != length:
+        raise ValueError(f"not {length} bytes packed by zstd")
+    return out.raw
+
+
 def frames(db_bytes):
     """All that a recording has of text: its tables, and its frames unpacked."""
     file = f"{TMP}/look.db"
@@ -66,7 +77,7 @@ def frames(db_bytes):
     for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table'").fetchall():
         for row in db.execute(f"SELECT * FROM {table.decode()}"):
             out += [v if isinstance(v, bytes) else str(v).encode() for v in row]
-    out += [zlib.decompress(data) for (data,) in db.execute("SELECT data FROM frame")]
+    out += [unpack(data, length) for data, length in db.execute("SELECT data, length FROM frame")]
     db.close()
     return b"\n".join(out)
 

@@ -113,8 +113,12 @@ def usage():
 
 def command():
     file = f"{TMP}/c.db"
-    p = run("record", "-o", file, "-d", "0.2", "--", "sh", "-c", "sleep 1; exit 0")
-    n.ok(p.returncode == 0 and 3 <= intervals(file) <= 8, "as long as a command runs", p.stderr)
+    w = start("-o", file, "-d", "0.2", "--", "sh", "-c", f"until [ -e {TMP}/enough ]; do sleep 0.1; done")
+    ok = wait_for(lambda: intervals(file) >= 3) and w.poll() is None
+    with open(f"{TMP}/enough", "w", encoding="ascii"):
+        pass
+    status, err = w.wait(60), w.stderr.read()
+    n.ok(ok and status == 0 and ", could not" not in err, "as long as a command runs", err)
     before = intervals(file)
     p = run("record", "-o", file, "-d", "60", "--", "sleep", "0.5")
     n.ok(p.returncode == 0 and intervals(file) == before + 1, "an interval cut short is recorded too", p.stderr)

@@ -61,7 +61,7 @@ def asked_with_sqlite(guests, names):
                           (guests[0].pid,)).fetchall()
         version = db.execute("PRAGMA user_version").fetchone()[0]
     db.close()
-    n.same(version, 3, "the schema's version")
+    n.same(version, 4, "the schema's version")
     n.ok({names[1], why.HOG} <= {r[1] for r in rows} and {"vm", "task"} <= {r[2] for r in rows}, "the view names both", rows)
     n.ok(all(1 <= r[4] <= 100 and 0 < r[3] <= 100 and 0 < r[5] < 60 for r in rows), "with its figures", rows)
 
