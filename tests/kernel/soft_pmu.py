@@ -246,4 +246,5 @@ def main():
     n.done()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,8 +9,11 @@
  *   load NAME [N]  "on NAME"; N times, then "did NAME N", or until
  *   stop           "off"
  *   symbol NAME    "symbol NAME ADDRESS": where its kernel has it; 0: it has not
- *   steal          "steal N": what its kernel was told was stolen from all its CPUs, in clock ticks
- *   end            powers the guest off
+ *   count EVENT PERIOD DO  "count N SAMPLES NS": CPU 0's count of an event (a raw one in
+ * hexadecimal; 0: cycles) and its samples each PERIOD (0: none) in the time that DO took: spin or
+ * sleep for 2 s, or port, a thousand of that load; "count -ERRNO 0 0" where it cannot steal "steal
+ * N": what its kernel was told was stolen from all its CPUs, in clock ticks end            powers
+ * the guest off
  *
  * Loads: syscall (getppid), lock (two threads on one table of descriptors), memory (pages touched
  * and given back), shrink (dentries made and dropped), net (UDP over loopback), user (a function of
@@ -19,13 +22,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
@@ -33,11 +39,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PORT 0xed
 #define ROUND 1000 /* what one call of a load does, where it does many */
 #define MEMORY (8u << 20)
+#define RING_PAGES 8
+#define COUNT_NS 2000000000ll
 
 static void load_syscall(void)
 {
@@ -182,6 +191,74 @@ static void tell_steal(void)
 		exit(1);
 }
 
+static long long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void count_while(const char *what)
+{
+	long long end = now_ns() + COUNT_NS;
+
+	if (!strcmp(what, "sleep"))
+		usleep(COUNT_NS / 1000);
+	else if (!strcmp(what, "port"))
+		for (int i = 0; i < ROUND; i++)
+			load_port();
+	else
+		while (now_ns() < end)
+			load_user();
+}
+
+/* On CPU 0, as a whole: what it does when this program sleeps is counted as well. */
+static int open_count(unsigned long long event, unsigned long long period)
+{
+	struct perf_event_attr a = {
+		.size = sizeof(a),
+		.type = event ? PERF_TYPE_RAW : PERF_TYPE_HARDWARE,
+		.config = event ? event : PERF_COUNT_HW_CPU_CYCLES,
+		.sample_period = period,
+		.sample_type = PERF_SAMPLE_IP,
+		.disabled = 1,
+	};
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	return (int)syscall(SYS_perf_event_open, &a, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void tell_count(unsigned long long event, unsigned long long period, const char *what)
+{
+	int fd = open_count(event, period), len;
+	struct perf_event_mmap_page *ring;
+	long long t = 0, n = fd < 0 ? -errno : 0;
+	unsigned long long samples = 0;
+	char line[96];
+
+	if (fd >= 0) {
+		ring = mmap(NULL, (1 + RING_PAGES) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    0);
+		t = now_ns();
+		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		count_while(what);
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		t = now_ns() - t;
+		if (ring == MAP_FAILED || read(fd, &n, sizeof(n)) != sizeof(n))
+			exit(1);
+		samples = ring->data_head / (sizeof(struct perf_event_header) + sizeof(uint64_t));
+		munmap(ring, (1 + RING_PAGES) * 4096);
+		close(fd);
+	}
+	len = snprintf(line, sizeof(line), "count %lld %llu %lld\n", n, samples, t);
+	if (len > 0 && write(1, line, (size_t)len) != len)
+		exit(1);
+}
+
 static void stop(pid_t *running)
 {
 	if (*running > 0) {
@@ -210,6 +287,7 @@ static void tell_symbol(const char *name)
 
 static void obey(char *line, pid_t *running)
 {
+	unsigned long long event, period;
 	char name[16] = "";
 	long n = 0;
 
@@ -220,6 +298,8 @@ static void obey(char *line, pid_t *running)
 		say("off", "", 0);
 	} else if (sscanf(line, "symbol %15s", name) == 1) {
 		tell_symbol(name);
+	} else if (sscanf(line, "count %llx %llu %15s", &event, &period, name) == 3) {
+		tell_count(event, period, name);
 	} else if (!strcmp(line, "steal")) {
 		tell_steal();
 	} else if (!strcmp(line, "end")) {
