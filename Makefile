@@ -180,6 +180,10 @@ check-lab: need-check
 check-kernel: need-check
 	@sh scripts/deps.sh lab kernel
 	@tests/run kernel
+# The same on a kernel with KASAN and lockdep: by hand, for hours.
+check-kernel-debug: need-check
+	@sh scripts/deps.sh lab kernel
+	@tests/run kernel-debug
 need-check:
 	@sh scripts/deps.sh build check
 
@@ -224,6 +228,7 @@ help:
 ##              python spdx style runner; check-tidy-all: clang-tidy over all files, not only changed ones
 ## check-lab    real exits and QEMU guests in an emulated host (fetches a kernel, some minutes)
 ## check-kernel the patches of kernel-support/: applied, built (long, then cached), booted in the lab
+## check-kernel-debug  the same under KASAN, lockdep and the like (hours)
 ## fuzz-replay  every fuzz target over its corpus        fuzz  libFuzzer, FUZZ_SECONDS each
 ## bench        the figures of kvmtop beside its peers   check-fresh  all of it in a new Debian
 ## install, uninstall   DESTDIR, PREFIX (/usr/local)     deps  only the packages
@@ -232,5 +237,5 @@ help:
 
 FORCE:
 -include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(TOOL:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
-.PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab check-kernel fuzz-replay need-check fuzz \
+.PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab check-kernel check-kernel-debug fuzz-replay need-check fuzz \
 	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE

@@ -5,10 +5,18 @@
 #   kernel-support/boot.sh [--results DIR] [--seconds N] SCRIPT [ARG…]
 #
 # It is the lab's host, and the kernel of the guests in it. It is built first where it has to be.
+# KERNEL_DEBUG=1: the host is the debug kernel (build.sh), which is slow; its guests are not.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
-kernel=$("$top/kernel-support/build.sh")
 # The cache may be under /tmp, which is empty in the lab, and the guests there need it too.
 mkdir -p "$top/build/lab"
-cp -u "$kernel/vmlinux" "$top/build/lab/vmlinux-patched"
-exec "$top/tests/lab/run.sh" --kernel "$top/build/lab/vmlinux-patched" "$@"
+guest=$top/build/lab/vmlinux-patched
+kernel=$(KERNEL_DEBUG='' "$top/kernel-support/build.sh")
+cp -u "$kernel/vmlinux" "$guest"
+if [ "${KERNEL_DEBUG:-}" != 1 ]; then
+	exec "$top/tests/lab/run.sh" --kernel "$guest" "$@"
+fi
+host=$top/build/lab/vmlinux-debug
+kernel=$("$top/kernel-support/build.sh")
+cp -u "$kernel/vmlinux" "$host"
+exec "$top/tests/lab/run.sh" --kernel "$host" --guest-kernel "$guest" --silence 300 "$@"

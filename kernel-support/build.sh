@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Builds the patched kernel with config/lab.config; prints the folder with vmlinux, bzImage, config
-# and the build's log. Nothing is built again while patches, configuration, source and compiler
+# Builds the patched kernel with config/lab.config (KERNEL_DEBUG=1: and config/debug.config); prints
+# the folder with vmlinux, bzImage, config and the build's log. Nothing is built again while patches, configuration, source and compiler
 # are those of a result in the cache. From nothing it takes some 17 minutes of CPU time.
 # JOBS=N, and BUILD_PREFIX="chrt -i 0 nice" for a machine that has other work.
 # shellcheck disable=SC2154 # lib.sh sets them
@@ -10,7 +10,8 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 
 find_source
-out=$cache/built/$(build_key)
+built=$cache/built$flavour
+out=$built/$(build_key)
 if [ -e "$out/vmlinux" ]; then
 	echo "$out"
 	exit
@@ -20,8 +21,8 @@ for tool in flex bison bc; do
 done
 src=$("$support/apply.sh")
 lock_cache
-obj=$cache/obj
-log=$cache/build.log
+obj=$cache/obj$flavour
+log=$cache/build$flavour.log
 mkdir -p "$obj"
 
 # make's variables of our own build are not meant for the kernel's.
@@ -33,14 +34,14 @@ kmake() {
 
 configure() {
 	kmake tinyconfig
-	(cd "$obj" && "$src/scripts/kconfig/merge_config.sh" -m .config "$support/config/lab.config")
+	(cd "$obj" && "$src/scripts/kconfig/merge_config.sh" -m .config "${configs[@]}")
 	kmake olddefconfig
 }
 
 # What we ask for and do not get, because something else it needs is missing.
 check_config() {
 	local line
-	grep '^CONFIG_' "$support/config/lab.config" | while read -r line; do
+	cat "${configs[@]}" | grep '^CONFIG_' | while read -r line; do
 		grep -qxF "$line" "$obj/.config" || die "$line: not possible in this kernel"
 	done
 }
@@ -61,5 +62,5 @@ mv "$out.new/.config" "$out.new/config"
 rm -rf "$out"
 mv "$out.new" "$out"
 # The three newest are kept.
-find "$cache/built" -mindepth 1 -maxdepth 1 -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d' ' -f2- | xargs -r rm -rf
+find "$built" -mindepth 1 -maxdepth 1 -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d' ' -f2- | xargs -r rm -rf
 echo "$out"

@@ -5,6 +5,14 @@
 
 support=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${KVMTOP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvmtop}/kernel
+# KERNEL_DEBUG=1: the kernel that watches itself; it has a build of its own beside the other.
+# shellcheck disable=SC2034 # build.sh has a use for it
+configs=("$support/config/lab.config") flavour=''
+if [ "${KERNEL_DEBUG:-}" = 1 ]; then
+	configs+=("$support/config/debug.config")
+	# shellcheck disable=SC2034
+	flavour=-debug
+fi
 
 die() {
 	echo "kernel-support: $*" >&2
@@ -30,7 +38,7 @@ list_patches() { # in their order
 build_key() {
 	{
 		echo "$version $(${CC:-cc} --version | head -n 1)"
-		cat "$support/config/lab.config"
+		cat "${configs[@]}"
 		list_patches | xargs -r cat
 	} | sha256sum | cut -c 1-20
 }

@@ -3,7 +3,8 @@
 # Runs a script inside the lab: an emulated AMD host (QEMU without KVM, SVM in the emulated CPU) on
 # which kvm_entry, kvm_exit and all the rest really fire, whatever machine this is.
 #
-#   tests/lab/run.sh [--kernel BZIMAGE --modules DIR] [--results DIR] [--seconds N] SCRIPT [ARG…]
+#   tests/lab/run.sh [--kernel BZIMAGE --modules DIR] [--guest-kernel BZIMAGE] [--results DIR] [--seconds N]
+#                    [--silence N] SCRIPT [ARG…]
 #
 # Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. The
 # lab's root is this machine's root file system, read-only, so every program here runs there too;
@@ -14,7 +15,7 @@
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
-kernel='' modules='' results=$cache/results seconds=600
+kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
 silence=40 # without a line for so long the lab is taken for dead; it says something every 5 s
 
 # In the order in which they need each other; what is built into a kernel has no file.
@@ -30,6 +31,8 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=$(realpath "$2") && shift 2 ;;
 	--modules) modules=$(realpath "$2") && shift 2 ;;
+	--guest-kernel) guest_kernel=$(realpath "$2") && shift 2 ;;
+	--silence) silence=$2 && shift 2 ;;
 	--results) results=$(realpath -m "$2") && shift 2 ;;
 	--seconds) seconds=$2 && shift 2 ;;
 	-*) die "unknown option $1" ;;
@@ -182,12 +185,13 @@ if [ -z "$kernel" ]; then
 	kernel=$cache/kernel/vmlinux modules=$cache/kernel/lib/modules
 	bzimage=$(echo "$cache"/kernel/boot/vmlinuz-*)
 fi
+guest_kernel=${guest_kernel:-$kernel}
 make_initramfs
 make_guest_initramfs
 {
 	printf 'cd %q\nexport RESULTS=/tmp/results TOP=%q BUILD=%q HOME=/tmp TERM=xterm\n' \
 		"$top" "$top" "${BUILD:-$top/build}"
-	printf 'export LAB_KERNEL=%q LAB_BZIMAGE=%q LAB_INITRD=%q\n' "$kernel" "${bzimage:-$kernel}" "$cache/guest.cpio"
+	printf 'export LAB_KERNEL=%q LAB_BZIMAGE=%q LAB_INITRD=%q\n' "$guest_kernel" "${bzimage:-$guest_kernel}" "$cache/guest.cpio"
 	printf 'exec'
 	[ -x "$1" ] || printf ' bash'
 	printf ' %q' "$(realpath "$1")" "${@:2}"

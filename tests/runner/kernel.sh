@@ -50,6 +50,10 @@ second=$(key)
 between "$([ "$first" != "$second" ] && echo 1 || echo 0)" 1 1 "and the kernel's key is another one"
 echo CONFIG_B=y >>"$made/tree/config/lab.config"
 between "$([ "$(key)" != "$second" ] && echo 1 || echo 0)" 1 1 "as it is with another configuration"
+plain=$(key)
+echo CONFIG_C=y >"$made/tree/config/debug.config"
+is "$(key)" "$plain" "the debug kernel's configuration is none of the ordinary one's"
+between "$([ "$(KERNEL_DEBUG=1 key)" != "$plain" ] && echo 1 || echo 0)" 1 1 "and makes another key"
 
 put 3 c.c same other
 sed -i 's/^-same$/-else/' "$made/tree/patches/v9.9/0003-x.patch"
