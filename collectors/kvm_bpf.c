@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "kvm_names.h"
+#include "sched_format.h"
 #include "sysroot.h"
 
 #ifdef KVMTOP_BPF
@@ -51,7 +52,8 @@ struct mapping {
 struct kvm_bpf {
 	struct bpf_object *object;
 	struct bpf_link *link[KVM_EVENTS];
-	struct bpf_link *ended;
+	struct bpf_link *ended, *on_switch;
+	uint64_t switch_id; /* sched_switch; 0: its record has another shape */
 	struct ring_buffer *news, *slow;
 	/* Slow exits of the epoch that has begun, which were found at the end of the last one. */
 	struct kc_slow early[EARLY];
@@ -186,9 +188,13 @@ static void set_idle(struct kc_config *c)
 }
 
 /* Programs whose tracepoint this kernel lacks are not loaded. */
-static void leave_out(struct bpf_object *o, const struct kvm_format *f)
+static void leave_out(struct bpf_object *o, const struct kvm_format *f, bool has_switch)
 {
+	struct bpf_program *on_switch = bpf_object__find_program_by_name(o, "kvmtop_switch");
 	bool has[EV_NR] = {false};
+
+	if (on_switch)
+		bpf_program__set_autoload(on_switch, has_switch);
 
 	for (unsigned i = 0; i < KVM_EVENTS; i++)
 		if (kvm_format_layout(f, i))
@@ -296,6 +302,25 @@ void kvm_bpf_slow(struct kvm_bpf *b, uint64_t ns)
 	__atomic_store_n(&b->counts.control->slow_ns, ns, __ATOMIC_RELEASE);
 }
 
+void kvm_bpf_switches(struct kvm_bpf *b, bool on, const struct sink *sink)
+{
+	uint64_t now = 0;
+
+	if (!on == !b->on_switch)
+		return;
+	if (on) {
+		if (!b->switch_id || attach(b, "kvmtop_switch", b->switch_id, &b->on_switch))
+			return;
+		now = (uint64_t)clock_mono_ns();
+	} else {
+		bpf_link__destroy(b->on_switch);
+		b->on_switch = NULL;
+	}
+	__atomic_store_n(&b->counts.control->switch_since, now, __ATOMIC_RELEASE);
+	if (sink->off_told)
+		sink->off_told(sink->ctx, on);
+}
+
 /* ---- all of it ---- */
 
 static int on_news(void *ctx, void *data, size_t size)
@@ -366,7 +391,7 @@ static void tell_slow(struct kvm_bpf *b, const struct sink *sink)
 	b->sink = NULL;
 }
 
-static int load(struct kvm_bpf *b, const struct kvm_format *f, bool few)
+static int load(struct kvm_bpf *b, const struct kvm_format *f, uint32_t next_pid, bool few)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_kvm");
 	int ncpu = libbpf_num_possible_cpus(), rc;
@@ -379,12 +404,13 @@ static int load(struct kvm_bpf *b, const struct kvm_format *f, bool few)
 		return rc;
 	set_sizes(&c, (unsigned)ncpu, few);
 	set_idle(&c);
+	c.next_pid = next_pid;
 	b->object = bpf_object__open_mem(kvmtop_kvm_count_begin,
 					 (size_t)(kvmtop_kvm_count_end - kvmtop_kvm_count_begin),
 					 &opts);
 	if (!b->object)
 		return -errno;
-	leave_out(b->object, f);
+	leave_out(b->object, f, b->switch_id);
 	rc = size_maps(b->object, &c, (unsigned)ncpu);
 	if (!rc)
 		rc = set_config(b->object, &c);
@@ -430,15 +456,19 @@ int kvm_bpf_new(const struct sysroot *root, const char *tracefs, const struct kv
 		bool few, bool (*several)(void *ctx, int32_t tid), void *ctx, struct kvm_bpf **out)
 {
 	struct kvm_bpf *b = calloc(1, sizeof(*b));
+	uint32_t next_pid = 0;
 	int rc;
 
 	if (!b)
 		return -ENOMEM;
+	if (sched_format_field(root, tracefs, "sched_switch", "next_pid", 4, &next_pid,
+			       &b->switch_id))
+		b->switch_id = 0;
 	b->several = several;
 	b->ctx = ctx;
 	b->cpu = online_cpu(root);
 	libbpf_set_print(silent); /* its warnings would write into the screen */
-	rc = b->cpu < 0 ? b->cpu : load(b, f, few);
+	rc = b->cpu < 0 ? b->cpu : load(b, f, next_pid, few);
 	if (!rc)
 		rc = watch_ends(b, root, tracefs);
 	if (rc) {
@@ -456,6 +486,7 @@ void kvm_bpf_free(struct kvm_bpf *b)
 	for (unsigned i = 0; i < KVM_EVENTS; i++)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->ended);
+	bpf_link__destroy(b->on_switch);
 	ring_buffer__free(b->news);
 	ring_buffer__free(b->slow);
 	for (unsigned i = 0; i < b->nmapping; i++)
@@ -557,6 +588,13 @@ void kvm_bpf_slow(struct kvm_bpf *b, uint64_t ns)
 {
 	(void)b;
 	(void)ns;
+}
+
+void kvm_bpf_switches(struct kvm_bpf *b, bool on, const struct sink *sink)
+{
+	(void)b;
+	(void)on;
+	(void)sink;
 }
 
 int kvm_bpf_fd(const struct kvm_bpf *b)

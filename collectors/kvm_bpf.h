@@ -40,6 +40,13 @@ void kvm_bpf_kinds(struct kvm_bpf *b, bool entry_exit);
 /* Exits that take longer (ns), but idle ones, are told one by one at the tick; 0: none. */
 void kvm_bpf_slow(struct kvm_bpf *b, uint64_t ns);
 
+/*
+ * Whether the sink is told for how long of their exits threads had no CPU (thread_open.off_ns),
+ * and that it is (sink.off_told): each change of tasks on the host passes through a program then.
+ * Where it cannot be had nothing happens.
+ */
+void kvm_bpf_switches(struct kvm_bpf *b, bool on, const struct sink *sink);
+
 /* Readable when a thread had its first event. */
 int kvm_bpf_fd(const struct kvm_bpf *b);
 /* Tells the sink of those, by aggregates without events. */

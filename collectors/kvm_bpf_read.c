@@ -209,8 +209,10 @@ static void set_pair(struct open_pair *to, const struct kc_pair *p)
 /* The programs may be at it again, in the new epoch: then they left what it was before. */
 static void open_at_end(const struct kc_thread *t, uint32_t epoch, struct kc_open *o)
 {
-	*o = (struct kc_open){
-		.exit = t->pair[KIND_VMEXIT], .user = t->pair[KIND_USEREXIT], .open = t->open};
+	*o = (struct kc_open){.exit = t->pair[KIND_VMEXIT],
+			      .user = t->pair[KIND_USEREXIT],
+			      .off = t->off,
+			      .open = t->open};
 	atomic_thread_fence(memory_order_seq_cst);
 	if (load32(&t->epoch) != epoch)
 		*o = t->before;
@@ -224,6 +226,8 @@ static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t
 		.vcpu_id = t->vcpu,
 		.unmatched = t->unmatched[epoch & 1],
 		.slow = t->slow[epoch & 1],
+		.off_ns = t->off_ns[epoch & 1],
+		.off_blind = t->blind[epoch & 1],
 		.elsewhere = t->lent,
 	};
 	struct kc_open o;
@@ -233,6 +237,9 @@ static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t
 		to.open = o.open & (KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT));
 	set_pair(&to.exit, &o.exit);
 	set_pair(&to.user, &o.user);
+	to.exit_off_since = (int64_t)o.off.since;
+	to.exit_off_ns = o.off.epoch == epoch ? o.off.ns : 0;
+	to.exit_blind = o.off.blind || o.exit.begin < c->control->switch_since;
 	if (sink->open)
 		sink->open(sink->ctx, &to);
 }

@@ -64,6 +64,7 @@ struct kvm_events {
 	/* Beside the programs in the kernel: where guests leave guest mode. */
 	bool code_wanted, where_wanted; /* of every exit; of some */
 	unsigned where_period; /* of how many one, 0: not known yet */
+	bool off_wanted; /* when threads in exits have no CPU */
 	uint64_t slow_ns; /* the programs in the kernel tell of single exits that take longer */
 	unsigned beside; /* kvm_exit is in the rings: one of so many, 0 closed */
 	struct sample batch[BATCH];
@@ -385,6 +386,18 @@ static void follow_beside(struct kvm_events *st)
 	}
 }
 
+/* ---- exits with a CPU and without ---- */
+
+/* Only by the programs in the kernel, and once exits were seen: each change of tasks costs. */
+static void follow_switches(struct kvm_events *st)
+{
+	bool want =
+		st->started && st->off_wanted && st->seen_exits && st->open & KIND_BIT(KIND_VMEXIT);
+
+	if (st->bpf)
+		kvm_bpf_switches(st->bpf, want, st->env.sink);
+}
+
 /* ---- without kvm_exit ---- */
 
 /* Only where slow exits are asked for and no exit shows: then what the VMM had of them. */
@@ -410,9 +423,10 @@ static void follow_fpu(struct kvm_events *st)
 static void stop_bpf(struct kvm_events *st)
 {
 	close_beside(st);
+	st->started = false;
+	follow_switches(st);
 	kvm_bpf_free(st->bpf);
 	st->bpf = NULL;
-	st->started = false;
 }
 
 static void stop(struct kvm_events *st)
@@ -740,6 +754,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
 	pace_beside(st, now);
 	follow_beside(st);
+	follow_switches(st);
 	follow_fpu(st);
 	st->last_tick = now;
 	return rc;
@@ -752,12 +767,14 @@ static void events_demand(void *state, const struct demand *d)
 	st->wanted = d->kinds;
 	st->code_wanted = d->exit_code;
 	st->where_wanted = d->samples;
+	st->off_wanted = d->exit_off;
 	st->slow_ns = d->slow_ns;
 	if (st->bpf)
 		kvm_bpf_slow(st->bpf, st->slow_ns);
 	if (st->started)
 		(void)follow_demand(st, clock_mono_ns(), false);
 	follow_beside(st);
+	follow_switches(st);
 	follow_fpu(st);
 }
 

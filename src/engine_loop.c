@@ -122,6 +122,7 @@ static void apply_demand(struct engine *e)
 		all.slices = 0;
 	if (e->governor.no_waits)
 		all.waits = all.waits_all = false;
+	all.exit_off = !e->governor.no_switches;
 	all.sample_shift = e->governor.sample_shift;
 	e->demand = all;
 	model_demand(e->model, &all);

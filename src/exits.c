@@ -459,8 +459,13 @@ void exits_open(struct exits *x, const struct thread_open *o)
 		return;
 	x->unmatched += o->unmatched;
 	ex_slow_count(v->vm, o->slow);
+	v->off_ns += o->off_ns;
+	v->off_blind |= o->off_blind;
 	if (o->elsewhere)
 		return;
+	v->open_off_ns = o->exit_off_ns;
+	v->open_off_since = o->exit_off_since;
+	v->open_blind = o->exit_blind;
 	v->open = (uint8_t)(o->open & (KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT)));
 	if (v->open & KIND_BIT(KIND_VMEXIT))
 		set_open(x, v, KIND_VMEXIT, &o->exit);
@@ -510,6 +515,22 @@ uint64_t exits_open_ns(const struct exits *x, const struct ex_vcpu *v, int64_t n
 	return (uint64_t)(now - from);
 }
 
+uint64_t exits_open_off_ns(const struct exits *x, const struct ex_vcpu *v, int64_t now)
+{
+	int64_t since = v->open_off_since > x->start ? v->open_off_since : x->start;
+	uint64_t all = exits_open_ns(x, v, now), off = v->open_off_ns;
+
+	if (v->open_off_since && now > since)
+		off += (uint64_t)(now - since);
+	return off < all ? off : all;
+}
+
+void exits_off_told(struct exits *x, bool told)
+{
+	x->off_told = told;
+	x->off_told_all = x->off_told_all && told;
+}
+
 void exits_fold(struct exits *x, struct ex_vcpu *v)
 {
 	struct ex_cell *c;
@@ -532,7 +553,8 @@ void exits_fold(struct exits *x, struct ex_vcpu *v)
 void exits_next_vcpu(struct ex_vcpu *v)
 {
 	v->dropped = 0;
-	v->torn = v->folded = false;
+	v->torn = v->folded = v->off_blind = false;
+	v->off_ns = v->open_off_ns = 0;
 	if (!v->touched && !v->exit_ns)
 		return;
 	v->touched = false;
@@ -557,4 +579,5 @@ void exits_next(struct exits *x, int64_t watermark)
 	x->lost = x->late = x->unmatched = x->no_memory = x->accesses = 0;
 	x->kinds_all = x->kinds;
 	x->entry_exit_all = x->entry_exit;
+	x->off_told_all = x->off_told;
 }

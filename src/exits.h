@@ -61,6 +61,13 @@ struct ex_vcpu {
 	uint64_t rip; /* where the guest was at its last exit, 0 not known */
 	int32_t tid; /* whose exit that was */
 	uint64_t exit_ns; /* exit → entry within the interval, idle ones left out */
+	/*
+	 * Of these without a CPU, as thread_open tells it: of exits that ended, and of the open one
+	 * till it was told.
+	 */
+	uint64_t off_ns, open_off_ns;
+	int64_t open_off_since; /* the open one has been without one since then; 0: it has one */
+	bool off_blind, open_blind; /* of some exits, of the open one it is not known */
 	uint64_t dropped; /* pairs of this interval that a loss left untimed */
 	struct ex_set set;
 	struct hist hist; /* of this interval's exits that are not idle */
@@ -94,6 +101,7 @@ struct exits {
 	bool seen; /* kvm_entry or kvm_exit fired, ever */
 	bool entry_exit; /* they are open now */
 	bool entry_exit_all; /* … over the whole interval */
+	bool off_told, off_told_all; /* time without a CPU is: now, over the whole interval */
 	unsigned kinds, kinds_all; /* KIND_BIT */
 	struct loss losses[EX_LOSSES];
 	unsigned nlosses;
@@ -131,6 +139,10 @@ void exits_relate(struct exits *x);
 void exits_fold(struct exits *x, struct ex_vcpu *v);
 /* ns of the exit that is open at `now` which belong to this interval and are not idle. */
 uint64_t exits_open_ns(const struct exits *x, const struct ex_vcpu *v, int64_t now);
+/* How much of it was without a CPU, ns. */
+uint64_t exits_open_off_ns(const struct exits *x, const struct ex_vcpu *v, int64_t now);
+/* From now on time without a CPU is told, or no more. */
+void exits_off_told(struct exits *x, bool told);
 /* True when a pair over [begin, end] may have lost an event. */
 bool exits_torn(const struct exits *x, int64_t begin, int64_t end);
 /* The next interval of a vCPU, a VM, of all that is counted for the host. */

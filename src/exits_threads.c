@@ -171,6 +171,9 @@ static void take_open(struct ex_vcpu *to, const struct ex_vcpu *from)
 		to->tid = from->tid;
 	}
 	to->in_vmm = from->in_vmm;
+	to->open_off_ns = from->open_off_ns;
+	to->open_off_since = from->open_off_since;
+	to->open_blind = from->open_blind;
 	for (unsigned k = 0; k < KIND_HALT; k++) {
 		if (from->open & KIND_BIT(k) || (k == KIND_USEREXIT && from->in_vmm))
 			to->pair[k] = from->pair[k];
@@ -189,13 +192,15 @@ static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 	hist_merge(&to->hist, &from->hist);
 	hist_free(&from->hist);
 	to->exit_ns += from->exit_ns;
+	to->off_ns += from->off_ns;
+	to->off_blind |= from->off_blind;
 	to->dropped += from->dropped;
 	to->touched |= from->touched;
 	to->torn |= from->torn;
 	if (from->last > to->last)
 		take_open(to, from);
-	from->exit_ns = from->dropped = 0;
-	from->touched = from->torn = from->in_vmm = false;
+	from->exit_ns = from->off_ns = from->open_off_ns = from->dropped = 0;
+	from->off_blind = from->touched = from->torn = from->in_vmm = false;
 	from->open = 0;
 }
 

@@ -21,6 +21,8 @@ GET_VALUE(host_steal, H, steal)
 GET_VALUE(host_overcommit, H, overcommit)
 GET_VALUE(host_exits, H, exits_rate)
 GET_VALUE(host_exit, H, exit_pct)
+GET_VALUE(host_exit_on, H, ex.on_pct)
+GET_VALUE(host_exit_off, H, ex.off_pct)
 GET_VALUE(host_other, H, other_cpu)
 GET_VALUE(host_other_sys, H, other_sys)
 GET_TEXT(host_other_why, H, other_why)
@@ -106,6 +108,8 @@ static const struct field host_fields[] = {
 	{"steal_pct", "%STEAL", "mean of all vCPUs' %STEAL", UNIT_PCT, 6, 0, 5, 10, host_steal},
 	{"exits_per_s", "EXIT/s", "sum of all VMs' EXIT/s", UNIT_RATE, 6, 0, 0, 0, host_exits},
 	{"exit_pct", "%EXIT", "mean of all vCPUs' %EXIT", UNIT_PCT, 5, 0, 20, 50, host_exit},
+	{"exit_on_pct", "%EXON", "the part of %EXIT during which the vCPUs' threads had a CPU", UNIT_PCT, 5, 0, 20, 50, host_exit_on},
+	{"exit_off_pct", "%EXOFF", "the part of %EXIT during which they had none", UNIT_PCT, 6, 0, 20, 50, host_exit_off},
 	{"other_cpu_pct", "%OTHER", "CPU time of everything that is no VM, in percent of one CPU", UNIT_PCT, 6, 0, 0, 0,
 	 host_other},
 	{"other_sys_pct", "%OTHERSYS", "its part in the kernel", UNIT_PCT, 9, 0, 0, 0, host_other_sys},

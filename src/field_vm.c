@@ -36,6 +36,8 @@ static struct cell quality_cell(uint8_t quality)
 	GET_VALUE(p##_blk, type, use.blk)				\
 	GET_VALUE(p##_exits, type, ex.rate)				\
 	GET_VALUE(p##_exit, type, ex.pct)				\
+	GET_VALUE(p##_exit_on, type, ex.on_pct)				\
+	GET_VALUE(p##_exit_off, type, ex.off_pct)			\
 	GET_VALUE(p##_p50, type, ex.p50)				\
 	GET_VALUE(p##_p99, type, ex.p99)				\
 	GET_VALUE(p##_max, type, ex.max)				\
@@ -71,6 +73,8 @@ GETTERS(vcpu, struct snap_vcpu)
 #define H_MAJFLT "page faults that waited for a disk, a second"
 #define H_BLK "time that waited for block I/O, of the interval"
 #define H_EXITS "exits from guest mode a second; where the kernel fires no kvm_exit, the larger of accesses and returns to the VMM"
+#define H_EXIT_ON "the part of %EXIT during which the vCPU's thread had a CPU: handling; only counting in the kernel (--events-by bpf) tells"
+#define H_EXIT_OFF "the part of %EXIT during which the vCPU's thread had no CPU: it waited for one (steal), or slept in the kernel or the VMM"
 #define H_P50 "median time from exit to entry, idle exits left out"
 #define H_P99 "99% of the exits took no longer, idle exits left out"
 #define H_MAX "the longest exit that ended in the interval, idle exits left out"
@@ -98,6 +102,8 @@ GETTERS(vcpu, struct snap_vcpu)
 #define EXIT_FIELDS(p, pct_help)					\
 	{"exits_per_s", "EXIT/s", H_EXITS, UNIT_RATE, 6, 0, 0, 0, p##_exits}, \
 	{"exit_pct", "%EXIT", pct_help, UNIT_PCT, 5, 0, 20, 50, p##_exit}, \
+	{"exit_on_pct", "%EXON", H_EXIT_ON, UNIT_PCT, 5, 0, 20, 50, p##_exit_on}, \
+	{"exit_off_pct", "%EXOFF", H_EXIT_OFF, UNIT_PCT, 6, 0, 20, 50, p##_exit_off}, \
 	{"p50_ns", "p50", H_P50, UNIT_NS, 6, 0, 0, 0, p##_p50},		\
 	{"p99_ns", "p99", H_P99, UNIT_NS, 6, 0, 0, 0, p##_p99},		\
 	{"max_ns", "MAX", H_MAX, UNIT_NS, 6, 0, 0, 0, p##_max},		\

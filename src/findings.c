@@ -277,6 +277,7 @@ static void look_exits(struct look *l, const char *id)
 		const struct snap_vm *vm = &l->s->vms[i];
 		struct subject subject = {id, vm->id, -1};
 		struct value v = vm->ex.pct;
+		const char *off = "";
 		struct snap_finding *f;
 
 		if (!value_has(v) || v.v < threshold(l, &subject, EXIT_WARNING))
@@ -285,14 +286,17 @@ static void look_exits(struct look *l, const char *id)
 		if (!f)
 			return;
 		f->vm = (int32_t)i;
+		if (value_has(vm->ex.off_pct) && vm->ex.off_pct.v >= 1)
+			off = snapshot_printf(l->s, " (%.0f%% without a CPU)", vm->ex.off_pct.v);
 		if (vm->ex.top[0] && value_has(vm->ex.top_pct))
 			f->text = snapshot_printf(l->s,
-						  "%s: %.0f%% of its vCPUs' time is in exits, "
+						  "%s: %.0f%% of its vCPUs' time is in exits%s, "
 						  "%s %.0f%% of it",
-						  vm->name, v.v, vm->ex.top, vm->ex.top_pct.v);
+						  vm->name, v.v, off, vm->ex.top, vm->ex.top_pct.v);
 		else
-			f->text = snapshot_printf(l->s, "%s: %.0f%% of its vCPUs' time is in exits",
-						  vm->name, v.v);
+			f->text =
+				snapshot_printf(l->s, "%s: %.0f%% of its vCPUs' time is in exits%s",
+						vm->name, v.v, off);
 		f->next = "2: its exits and their times; 3: what they access";
 	}
 }

@@ -16,6 +16,7 @@ struct governor {
 	unsigned dropped; /* KIND_BIT of what was given up; KIND_VMEXIT: entry and exit */
 	bool no_waits; /* nobody watches who has the CPU any more */
 	bool no_slices; /* the selected vCPU's events are not taken one by one any more */
+	bool no_switches; /* exits are not told apart by whether they had a CPU; given up first */
 	uint8_t sample_shift; /* samples are taken 2^n times more seldom; before kinds are dropped
 			       */
 	int64_t over_since, retry_at, backoff;

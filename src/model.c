@@ -128,6 +128,11 @@ static void on_events_by(void *ctx, enum events_by by)
 	((struct model *)ctx)->events_by = by;
 }
 
+static void on_off_told(void *ctx, bool told)
+{
+	exits_off_told(&((struct model *)ctx)->ex, told);
+}
+
 static void on_loss(void *ctx, const struct loss *l)
 {
 	struct model *m = ctx;
@@ -282,6 +287,7 @@ static const struct sink sink_template = {
 	.open = on_open,
 	.slow = model_on_slow,
 	.events_by = on_events_by,
+	.off_told = on_off_told,
 	.loss = on_loss,
 	.loss_count = on_loss_count,
 	.kinds = on_kinds,

@@ -281,7 +281,9 @@ static void put_why(struct commit *c, struct snap_vm *row)
 {
 	double steal = against(row->use.steal, WHY_STEAL_PCT);
 	double worst = against(row->steal_max, WHY_STEAL_MAX_PCT);
-	double exits = against(row->ex.pct, WHY_EXIT_PCT);
+	/* Without a CPU it waits, and steal says that. */
+	double exits =
+		against(value_has(row->ex.on_pct) ? row->ex.on_pct : row->ex.pct, WHY_EXIT_PCT);
 	double symbol = symbol_against(&row->sym);
 
 	if (!value_has(row->ex.pct) && row->nvcpu)

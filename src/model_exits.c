@@ -492,21 +492,57 @@ static bool cut_off(const struct commit *c, const struct ex_vcpu *v, bool ended)
 	       (ended || exits_torn(&c->m->ex, e->begin, c->s->time));
 }
 
-static uint64_t vcpu_exit_ns(const struct commit *c, const struct ex_vcpu *v, bool ended)
+/* What goes into %EXIT and its two parts. */
+struct exit_time {
+	uint64_t ns, off; /* off: without a CPU */
+	bool torn, blind;
+};
+
+static void add_exit_time(const struct commit *c, const struct ex_vcpu *v, bool ended,
+			  struct exit_time *t)
 {
-	return v->exit_ns + (ended ? 0 : exits_open_ns(&c->m->ex, v, c->s->time));
+	t->ns += v->exit_ns;
+	t->off += v->off_ns;
+	t->torn |= v->torn || cut_off(c, v, ended);
+	t->blind |= v->off_blind;
+	if (ended)
+		return;
+	t->ns += exits_open_ns(&c->m->ex, v, c->s->time);
+	t->off += exits_open_off_ns(&c->m->ex, v, c->s->time);
+	t->blind |= v->open_blind && exits_open_ns(&c->m->ex, v, c->s->time);
+}
+
+static void put_exit_time(const struct commit *c, const struct exit_time *t, size_t nvcpu,
+			  struct snap_exits *out)
+{
+	double off = t->ns ? (double)t->off / (double)t->ns : 0;
+	const struct exits *x = &c->m->ex;
+
+	out->pct = out->on_pct = out->off_pct = exit_pct(c, t->ns, nvcpu, t->torn);
+	if (!value_has(out->pct))
+		return;
+	if (!x->off_told_all) {
+		out->on_pct = x->off_told ? value_pending() : value_na(WHY_NO_SWITCHES);
+		out->off_pct = out->on_pct;
+		return;
+	}
+	if (t->blind && out->pct.state == VALUE_KNOWN)
+		out->on_pct = out->off_pct = value_partial(out->pct.v, WHY_BLIND);
+	out->off_pct.v *= off < 1 ? off : 1;
+	out->on_pct.v -= out->off_pct.v;
 }
 
 void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_vcpu *row)
 {
+	struct exit_time time = {0};
 	static const struct model_vcpu none;
 	const struct model_vcpu *v = vcpu_state(iv) ? vcpu_state(iv) : &none;
 
 	if (v->ex.touched)
 		exits_fold(&c->m->ex, &vcpu_state(iv)->ex);
 	fill_picture(c, &v->ex.set, &v->ex.hist, &row->ex);
-	row->ex.pct = exit_pct(c, vcpu_exit_ns(c, &v->ex, vcpu_ended(iv)), 1,
-			       v->ex.torn || cut_off(c, &v->ex, vcpu_ended(iv)));
+	add_exit_time(c, &v->ex, vcpu_ended(iv), &time);
+	put_exit_time(c, &time, 1, &row->ex);
 	row->ex.lost = v->ex.dropped;
 	if (!vcpu_ended(iv))
 		put_open(c, &v->ex, &row->ex);
@@ -516,8 +552,8 @@ void model_vcpu_exits(struct commit *c, const struct inv_vcpu *iv, struct snap_v
 }
 
 struct vm_sum {
-	uint64_t ns, lost;
-	bool torn;
+	struct exit_time time;
+	uint64_t lost;
 	struct hist hist;
 	const struct ex_vcpu *open; /* the exit open for longest */
 };
@@ -527,9 +563,8 @@ static void add_vcpu(const struct commit *c, const struct ex_vcpu *v, bool ended
 {
 	const struct ex_open *e = &v->pair[KIND_VMEXIT];
 
-	sum->ns += vcpu_exit_ns(c, v, ended);
+	add_exit_time(c, v, ended, &sum->time);
 	sum->lost += v->dropped;
-	sum->torn |= v->torn || cut_off(c, v, ended);
 	hist_merge(&sum->hist, &v->hist);
 	if (!(v->open & KIND_BIT(KIND_VMEXIT)) || e->idle || ended)
 		return;
@@ -558,11 +593,36 @@ void model_vm_exits(struct commit *c, const struct inv_vm *vm, struct snap_vm *r
 		add_vcpu(c, th->ex.own, thread_ended(t), &sum);
 	}
 	fill_picture(c, &state->ex.set, &sum.hist, &row->ex);
-	row->ex.pct = exit_pct(c, sum.ns, n, sum.torn);
+	put_exit_time(c, &sum.time, n, &row->ex);
 	row->ex.lost = sum.lost;
 	if (sum.open)
 		put_open(c, sum.open, &row->ex);
 	hist_free(&sum.hist);
+}
+
+/* %EXIT of the host is the mean over vCPUs: so are its parts, which add up to it. */
+static void put_mean_on_off(struct commit *c)
+{
+	struct snap_exits *out = &c->s->host.ex;
+	double on = 0, off = 0;
+	unsigned n = 0;
+
+	out->on_pct = out->off_pct = out->pct;
+	for (size_t i = 0; i < c->s->nvcpus; i++) {
+		const struct snap_exits *ex = &c->s->vcpus[i].ex;
+
+		if (!value_has(ex->pct))
+			continue;
+		if (!value_has(ex->on_pct) || out->on_pct.state == VALUE_KNOWN)
+			out->on_pct = out->off_pct = ex->on_pct;
+		if (!value_has(ex->on_pct))
+			return;
+		on += ex->on_pct.v;
+		off += ex->off_pct.v;
+		n++;
+	}
+	out->on_pct.v = n ? on / n : 0;
+	out->off_pct.v = n ? off / n : 0;
 }
 
 /*
@@ -583,6 +643,7 @@ void model_host_exits(struct commit *c)
 	hist_free(&busy);
 	host->ex.rate = host->exits_rate;
 	host->ex.pct = host->exit_pct;
+	put_mean_on_off(c);
 	for (size_t i = 0; i < c->s->nvms; i++)
 		host->ex.lost += c->s->vms[i].ex.lost;
 }

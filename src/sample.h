@@ -178,6 +178,15 @@ struct thread_open {
 	uint32_t slow; /* exits of this interval that were slow, with a struct slow_exit or without
 			*/
 	struct open_pair exit, user;
+	/*
+	 * Time without a CPU in exits, ns of this interval; 0 where sink.off_told said that it is
+	 * not told. Of those that ended in it, idle ones left out; and of the open one.
+	 */
+	uint64_t off_ns, exit_off_ns;
+	int64_t exit_off_since; /* without one since then, which is in none of the two; 0: it has
+				 * one
+				 */
+	bool off_blind, exit_blind; /* a switch was not seen: of some nothing is known */
 };
 
 /* One exit, not an idle one, that took longer than demand.slow_ns. */
@@ -341,6 +350,8 @@ struct sink {
 	 */
 	void (*slow)(void *ctx, const struct slow_exit *s, size_t n);
 	void (*events_by)(void *ctx, enum events_by by); /* from now on; NULL: not taken */
+	/* From now on it tells when threads in exits have no CPU, or no more; NULL: not taken. */
+	void (*off_told)(void *ctx, bool told);
 	void (*loss)(void *ctx, const struct loss *l);
 	void (*loss_count)(void *ctx, const struct loss_count *c);
 	/*

@@ -76,6 +76,7 @@ struct snap_exits {
 	struct value
 		rate; /* vm exits a second; without kvm_exit the larger of accesses and userexits */
 	struct value pct; /* %EXIT */
+	struct value on_pct, off_pct; /* of it, with a CPU and without */
 	struct value p50, p99, max; /* ns, non-idle vm exits of the interval */
 	const char *top; /* TOP EXIT: name, "" none */
 	struct value top_pct; /* its share of non-idle exit time (count where untimed) */

@@ -72,6 +72,8 @@ static const struct store_field exits_fields[] = {
 	ONE(10, VALUE, struct snap_exits, open_ns),
 	ONE(11, U32, struct snap_exits, first),
 	ONE(12, U32, struct snap_exits, n),
+	ONE(13, VALUE, struct snap_exits, on_pct),
+	ONE(14, VALUE, struct snap_exits, off_pct),
 	END,
 };
 

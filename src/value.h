@@ -32,6 +32,8 @@ enum value_why {
 	WHY_LOST, /* partial: events were lost */
 	WHY_UNWATCHED, /* partial: a CPU was not watched for a while */
 	WHY_NO_SLOW, /* nobody asked for single slow exits */
+	WHY_NO_SWITCHES, /* nobody told when threads had no CPU */
+	WHY_BLIND, /* partial: of some exits that was not seen */
 	WHY_NR
 };
 

@@ -327,6 +327,21 @@ static int draw_open(const struct pane_ctx *c, const struct area *a)
 	return 1;
 }
 
+/* %EXIT in its two parts, where there is room and they are known. */
+static int draw_on_off(const struct pane_ctx *c, const struct area *a)
+{
+	const struct snap_exits *ex = selected_exits(c);
+	const struct snap_exit *first = c->rows->n ? c->rows->row[0].row : NULL;
+
+	if (!ex || !value_has(ex->on_pct) || !value_has(ex->off_pct) || !first ||
+	    first->kind != KIND_VMEXIT)
+		return 0;
+	area_textf(a, 0, 1, ROLE_DIM,
+		   "in exits %.1f%% of the time: %s%.1f%% with a CPU, %.1f%% without", ex->pct.v,
+		   ex->on_pct.state == VALUE_PARTIAL ? "~" : "", ex->on_pct.v, ex->off_pct.v);
+	return 1;
+}
+
 static const struct table_row *selected_row(const struct pane_ctx *c)
 {
 	int at = c->rows->n ? table_selected(&c->table, c->rows) : -1;
@@ -340,6 +355,11 @@ void exit_rows_draw(const struct pane_ctx *c, const struct area *a)
 	const struct table_row *row = selected_row(c);
 	struct area part;
 
+	if (h > DETAIL_FROM) {
+		part = area_sub(a, top, 0, 1, a->w);
+		top += draw_on_off(c, &part);
+		h = a->h - top;
+	}
 	if (h >= DETAIL_FROM && row) {
 		int spare = h - 1 - (int)c->rows->n - 1;
 

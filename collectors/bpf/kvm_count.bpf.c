@@ -69,6 +69,12 @@ struct {
 const volatile struct kc_config config SEC(".rodata.config");
 struct kc_control control SEC(".data.control");
 
+/*
+ * A bit each for what threads' numbers end in: most that the scheduler tells of have run no vCPU,
+ * and are left alone at the price of one look. A bit stays set.
+ */
+__u64 known[KC_KNOWN] SEC(".data.known");
+
 #include "kvm_record.h"
 
 /* ---- memory ---- */
@@ -107,7 +113,10 @@ static __always_inline void touch(struct event *e, struct kc_thread *t)
 		return;
 	t->before.exit = t->pair[K_EXIT];
 	t->before.user = t->pair[K_USEREXIT];
+	t->before.off = t->off;
 	t->before.open = t->open;
+	t->off_ns[e->half & 1] = 0;
+	t->blind[e->half & 1] = 0;
 	t->dirty[e->half & 1] = 0;
 	t->unmatched[e->half & 1] = 0;
 	t->slow[e->half & 1] = 0;
@@ -226,82 +235,7 @@ __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 
 /* ---- times ---- */
 
-static __always_inline __u32 highest_bit(__u64 v)
-{
-	__u32 n = 0;
-
-	if (v >> 32) {
-		n += 32;
-		v >>= 32;
-	}
-	if (v >> 16) {
-		n += 16;
-		v >>= 16;
-	}
-	if (v >> 8) {
-		n += 8;
-		v >>= 8;
-	}
-	if (v >> 4) {
-		n += 4;
-		v >>= 4;
-	}
-	if (v >> 2) {
-		n += 2;
-		v >>= 2;
-	}
-	return n + (__u32)(v >> 1);
-}
-
-/* As hist.c places it. */
-static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct kc_half *h,
-				     __u64 ns)
-{
-	__u32 octave = 0, step = (__u32)ns & (KC_STEPS - 1), bit, half = e->half & 1;
-	struct kc_octave *o;
-
-	if (ns >= KC_STEPS) {
-		bit = highest_bit(ns);
-		octave = bit - 4;
-		step = (__u32)(ns >> ((bit - 5) & 63)) & (KC_STEPS - 1);
-		if (octave >= KC_OCTAVES) {
-			octave = KC_OCTAVES - 1;
-			step = KC_STEPS - 1;
-		}
-	}
-	if (octave >= KC_OCTAVES)
-		return;
-	if (!s->octave[octave])
-		s->octave[octave] = take(&free_octaves, KC_POOL_OCTAVES, config.octaves, 0);
-	bit = s->octave[octave];
-	o = bpf_map_lookup_elem(&octaves, &bit);
-	if (!bit || !o) {
-		__sync_fetch_and_add(&control.no_octave, 1);
-		return;
-	}
-	if (!(h->octaves & 1ull << octave)) {
-		__u64 *clear = (__u64 *)o->n[half];
-
-		for (int i = 0; i < KC_STEPS / 2; i++)
-			((volatile __u64 *)clear)[i] = 0;
-		h->octaves |= 1ull << octave;
-	}
-	o->n[half][step & (KC_STEPS - 1)]++;
-}
-
-static __always_inline void add_square(struct kc_half *h, __u64 ns)
-{
-	__u64 high = ns >> 32, low = ns & 0xffffffff, sum;
-
-	sum = h->sumsq_low + low * low;
-	h->sumsq_high += sum < h->sumsq_low;
-	h->sumsq_low = sum;
-	if (!high)
-		return;
-	sum = h->sumsq_low + (high * low << 33);
-	h->sumsq_high += (sum < h->sumsq_low) + (high * low >> 31) + high * high;
-	h->sumsq_low = sum;
-}
+#include "kvm_times.h"
 
 __noinline int add_time(struct event *e, __u32 slot, __u32 kind, __u64 ns, __u64 within)
 {
@@ -432,12 +366,59 @@ __noinline int tell_slow(struct event *e, __u32 kind)
 	return 0;
 }
 
+/* ---- with a CPU and without ---- */
+
+static __always_inline bool is_known(__u32 tid)
+{
+	return known[tid >> 6 & (KC_KNOWN - 1)] & 1ull << (tid & 63);
+}
+
+static __always_inline void set_known(__u32 tid)
+{
+	__sync_fetch_and_or(&known[tid >> 6 & (KC_KNOWN - 1)], 1ull << (tid & 63));
+}
+
+/* The thread runs. Where a switch is missing, for the kernel leaves programs out, it is blind. */
+static __always_inline void get_cpu(struct event *e, struct kc_thread *t)
+{
+	__u64 from = control.start[e->half & 1];
+
+	if (!t->off.since) {
+		t->off.blind = 1;
+		return;
+	}
+	if (t->off.epoch != e->epoch) {
+		t->off.epoch = e->epoch;
+		t->off.ns = 0;
+	}
+	from = t->off.since > from ? t->off.since : from;
+	if (e->now > from)
+		t->off.ns += e->now - from;
+	t->off.since = 0;
+}
+
+static __always_inline void end_off(struct event *e, struct kc_thread *t, struct kc_pair *p)
+{
+	bool blind = t->off.blind || t->off.since || p->begin < control.switch_since;
+
+	if (!control.switch_since || !(blind || t->off.epoch == e->epoch))
+		return;
+	if (is_idle((__u32)(p->tag >> 32), p->key))
+		return;
+	if (blind)
+		t->blind[e->half & 1] = 1;
+	else
+		t->off_ns[e->half & 1] += t->off.ns;
+}
+
 static __always_inline void end_pair(struct event *e, struct kc_thread *t, __u32 kind)
 {
 	struct kc_pair *p = &t->pair[kind];
 	__u64 ns = e->now > p->begin ? e->now - p->begin : 0;
 
 	add_time(e, slot_of(e, p, kind), kind, ns, within(e, p->begin));
+	if (kind == K_EXIT)
+		end_off(e, t, p);
 	if (kind == K_EXIT && control.slow_ns && ns > control.slow_ns)
 		tell_slow(e, K_EXIT);
 }
@@ -458,6 +439,7 @@ __noinline __u32 new_thread(__u64 id, __s32 vcpu, __u32 sibling)
 	t->vcpu = vcpu;
 	t->sibling = sibling;
 	t->generation = control.generation;
+	set_known((__u32)id);
 	/* Where that fails its place is lost, not the event's only: so the map has twice the room.
 	 */
 	if (bpf_map_update_elem(&by_thread, &k, &index, BPF_ANY))
@@ -557,6 +539,8 @@ static __always_inline void own_vcpu(struct event *e, struct kc_thread *t)
 		t->pair[i] = old->pair[i];
 		t->pair[i].slot = 0;
 	}
+	/* Whether this one had a CPU meanwhile, nobody looked. */
+	t->off = (struct kc_off){.blind = 1};
 	t->open = old->open;
 	t->read_timed = old->read_timed;
 	old->open = 0;
@@ -582,6 +566,7 @@ static __always_inline void on_exit(struct event *e, struct kc_thread *t)
 		t->open = 0;
 	}
 	t->read_timed = 0;
+	t->off = (struct kc_off){};
 	begin_pair(e, t, K_EXIT, e->isa);
 }
 
@@ -699,6 +684,55 @@ PROGRAM(kvmtop_user, USEREXIT)
 PROGRAM(kvmtop_wakeup, WAKEUP)
 PROGRAM(kvmtop_poll, POLL)
 PROGRAM(kvmtop_fpu, FPU)
+
+/* In an exit; guest mode is left by one before the scheduler is asked. */
+static __always_inline struct kc_thread *in_exit(struct event *e, __u32 tid)
+{
+	struct thread_key k = {tid, -1};
+	__u32 *found = bpf_map_lookup_elem(&by_thread, &k);
+	struct kc_thread *t;
+
+	e->index = found ? *found : 0;
+	t = thread_at(e->index);
+	if (!e->index || !t || !(t->open & BIT(K_EXIT)) || t->generation != control.generation)
+		return NULL;
+	touch(e, t);
+	return t;
+}
+
+__noinline int on_switch(__u32 prev, __u32 next)
+{
+	struct event e = {};
+	struct kc_busy *b = enter(&e);
+	struct kc_thread *t;
+
+	if (!b)
+		return 0;
+	t = prev ? in_exit(&e, prev) : NULL;
+	if (t) {
+		t->off.blind |= t->off.since != 0;
+		t->off.since = e.now;
+	}
+	t = next ? in_exit(&e, next) : NULL;
+	if (t)
+		get_cpu(&e, t);
+	leave(b);
+	return 0;
+}
+
+SEC("tp")
+int kvmtop_switch(void *ctx)
+{
+	__u32 prev = (__u32)bpf_get_current_pid_tgid(), next;
+
+	if (!config.next_pid || bpf_probe_read_kernel(&next, sizeof(next), ctx + config.next_pid))
+		return PASS_ON;
+	prev = is_known(prev) ? prev : 0;
+	next = is_known(next) ? next : 0;
+	if (prev || next)
+		on_switch(prev, next);
+	return PASS_ON;
+}
 
 /* A thread ends: its number may be another's at once. */
 SEC("tp")

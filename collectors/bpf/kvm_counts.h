@@ -30,6 +30,7 @@
 #define KC_STALE 8 /* epochs without an event: the key's place is given to another */
 #define KC_IDLE 16 /* reasons of exits in which the guest waits */
 #define KC_SIBLINGS 16 /* vCPUs that one thread has run */
+#define KC_KNOWN 1024 /* words of the bits that tell threads apart that run no vCPU */
 
 /* Where a field of a record is; size 0: the event has none. */
 struct kc_field {
@@ -53,6 +54,7 @@ struct kc_idle {
 struct kc_config {
 	__u32 threads, slots, octaves; /* entries of the arrays; powers of two */
 	__u32 margin; /* this many programs can be between looking and taking */
+	__u32 next_pid, unused; /* where sched_switch's record has it; 0: not known */
 	struct kc_layout layout[KC_TYPES];
 	struct kc_idle idle[KC_IDLE]; /* isa 0: no more */
 };
@@ -71,6 +73,7 @@ struct kc_control {
 	__u32 unused;
 	__u64 slow_ns; /* exits that take longer are told one by one; 0: none */
 	__u64 fpu_since; /* ns: kvm_fpu is attached from here on; what began before may be over */
+	__u64 switch_since; /* the same of sched_switch, which is not attached where it is 0 */
 	__u64 lost[KC_TYPES]; /* events for which there was no memory at all */
 	__u64 other; /* events counted without their key */
 	__u64 no_octave; /* times that are in no histogram */
@@ -126,9 +129,18 @@ struct kc_slow {
 	__u32 kind, unused; /* an exit, or what the VMM had of it (a user exit) */
 };
 
+/* How long the thread had no CPU in the exit that is open. */
+struct kc_off {
+	__u64 since; /* when it left its CPU; 0: it has one */
+	__u64 ns; /* before that, in `epoch` only */
+	__u32 epoch;
+	__u32 blind; /* a switch was not seen: nothing can be said of this exit */
+};
+
 /* What was open when an epoch ended. */
 struct kc_open {
 	struct kc_pair exit, user;
+	struct kc_off off;
 	__u32 open, unused;
 };
 
@@ -146,6 +158,9 @@ struct kc_thread {
 	__u8 several; /* kvmtop says: its process has several VMs, and vCPUs of one number */
 	__u8 in_vmm; /* a user exit came, and nothing since that says that it is over */
 	__u8 lent; /* another thread runs its vCPU now */
+	__u8 blind[2]; /* exits of that half's epoch of which no time off the CPU is known */
+	struct kc_off off;
+	__u64 off_ns[2]; /* of exits that ended, idle ones left out */
 	__u32 bucket[KC_BUCKETS];
 	struct kc_pair pair[KC_PAIRS];
 	struct kc_open before; /* as this epoch found it */

@@ -222,6 +222,46 @@ def known_times():
          "and the median is that of one", x)
 
 
+def spent(records, pid, field):
+    """Seconds of the guest's one vCPU, over all records that have it."""
+    rows = [(r["interval_s"], vm["vcpus"][0]) for r in records for vm in n.vms_of(r, pid) if vm["vcpus"]]
+    return sum(dt * (v[field] or 0) / 100 for dt, v in rows)
+
+
+def on_and_off():
+    """
+    The VMM sleeps 25 ms in each of 40 exits: without a CPU, and in nothing else is the thread for long.
+    The first exits are before anybody looks at who has a CPU: kvmtop does that once it saw one.
+    """
+    warm = n.Guest("-m", "user", "-l", "inf", "out:1 hold:20").go()
+    g = n.Guest("-m", "user", "-l", 40, "hold:25 out:5 spin:10")
+    top = n.Kvmtop("--event", "vmexit", "--max-overhead", "0", delay=0.5).skip(4)
+    g.go().wait(120)
+    r = top.settle().end()
+    warm.stop()
+    keep("on-off", r)
+    if os.environ.get("TEST_EVENTS_BY") == "perf":
+        n.same({vm[f] for x in r for vm in x["vms"] for f in ("exit_on_pct", "exit_off_pct")}, {None},
+               "by the rings no part of %EXIT is told")
+        n.ok(any("--events-by bpf" in s["why"] and "vm.exit_on_pct" in s.get("fields", ()) for x in r for s in x["sources"]),
+             "and the reason is there", r[-1]["sources"])
+        return
+    on, off, both = (spent(r, g.pid, f) for f in ("exit_on_pct", "exit_off_pct", "exit_pct"))
+    n.say(f"s in exits: {both:.3f}, {on:.3f} of it with a CPU, {off:.3f} without")
+    # A tick that falls into a sleep may count its last ms in neither part as without a CPU.
+    n.ok(off > 40 * 0.025 - 0.05, "40 sleeps of 25 ms in exits are time without a CPU", (on, off, both))
+    wrong = [(v["exit_on_pct"], v["exit_off_pct"], v["exit_pct"]) for x in r[1:] for vm in n.vms_of(x, g.pid)
+             for v in [vm] + vm["vcpus"] if v["exit_pct"] is not None and
+             (v["exit_on_pct"] is None or abs(v["exit_on_pct"] + v["exit_off_pct"] - v["exit_pct"]) > 0.01)]
+    n.same(wrong, [], "the two parts are all of %EXIT, of the VM and of the vCPU")
+    busy = n.Guest("-m", "user", "-p", 0, "-l", "inf", "out:100 cpuid:10").go()
+    top = n.Kvmtop("--event", "vmexit", "--max-overhead", "0", delay=0.5).skip(8)
+    busy.stop()
+    r = top.settle().end()
+    rows = [(vm["exit_on_pct"], vm["exit_off_pct"]) for _, vm in inner(r, busy.pid) if vm["exit_on_pct"] is not None]
+    n.ok(rows and sum(a for a, _ in rows) > sum(b for _, b in rows), "who only exits has a CPU in most of that", rows)
+
+
 def held_open():
     g = n.Guest("-m", "user", "out:100 hold:3500 out:100")
     top = n.Kvmtop("--event", "vmexit,userexit", delay=0.5).skip(2)
@@ -318,8 +358,8 @@ def screen():
 
 
 def main():
-    parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, held_open, thread_changes,
-                                    losses, thread_ends, screen)}
+    parts = {f.__name__: f for f in (exact, heavy_and_spinner, idle, known_times, on_and_off, held_open,
+                                    thread_changes, losses, thread_ends, screen)}
     # A sanitizer's build is slow here: of what goes the same ways through it, one.
     some = ("exact", "held_open", "thread_changes", "losses", "thread_ends", "screen") if n.SANITIZED else \
         [p for p in parts if p != "screen" or not os.environ.get("TEST_EVENTS_BY")]  # the same there

@@ -402,6 +402,8 @@ static struct snap_exits make_sum(struct maker *k, const struct shape *s, double
 	return (struct snap_exits){
 		.rate = exits(k, s->rate * share),
 		.pct = exits(k, s->exit_pct),
+		.on_pct = exits(k, s->exit_pct * 0.75),
+		.off_pct = exits(k, s->exit_pct * 0.25),
 		.p50 = exits(k, 1900),
 		.p99 = exits(k, 48200),
 		.max = exits(k, 812000),

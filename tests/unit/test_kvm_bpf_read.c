@@ -208,6 +208,35 @@ static void open_as_the_epoch_ended(void **state)
 	assert_int_equal(m->open[1].user.key, 2);
 }
 
+static void time_without_a_cpu(void **state)
+{
+	struct memory *m = *state;
+	uint32_t epoch = m->control.epoch, half = epoch & 1, a = put_thread(m, 1, 0),
+		 b = put_thread(m, 2, 1), c = put_thread(m, 3, 2);
+
+	m->control.switch_since = 400;
+	m->thread[a].open = m->thread[c].open = KIND_BIT(KIND_VMEXIT);
+	m->thread[a].pair[KIND_VMEXIT].begin = 500;
+	m->thread[a].off = (struct kc_off){.since = 700, .ns = 90, .epoch = epoch};
+	m->thread[a].off_ns[half] = 30;
+	m->thread[a].off_ns[!half] = 9; /* of another epoch */
+	m->thread[a].blind[!half] = 1;
+	m->thread[b].before.open = KIND_BIT(KIND_VMEXIT);
+	m->thread[b].before.exit.begin = 600;
+	m->thread[b].before.off = (struct kc_off){.ns = 90, .epoch = epoch - 1, .blind = 1};
+	m->thread[b].epoch = epoch + 1;
+	m->thread[c].pair[KIND_VMEXIT].begin = 399; /* before anybody looked */
+	m->thread[c].blind[half] = 1;
+	read_at(m, 1000);
+	assert_int_equal(m->open[0].off_ns, 30);
+	assert_int_equal(m->open[0].exit_off_ns, 90);
+	assert_int_equal(m->open[0].exit_off_since, 700);
+	assert_false(m->open[0].off_blind || m->open[0].exit_blind);
+	assert_int_equal(m->open[1].exit_off_ns, 0);
+	assert_true(m->open[1].exit_blind);
+	assert_true(m->open[2].exit_blind && m->open[2].off_blind);
+}
+
 static void what_was_open_before_kinds_changed_is_not(void **state)
 {
 	struct memory *m = *state;
@@ -299,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_changed_is_handed_over_once),
 		TEST(open_as_the_epoch_ended),
+		TEST(time_without_a_cpu),
 		TEST(what_was_open_before_kinds_changed_is_not),
 		TEST(memory_of_ended_threads_is_free_again),
 		TEST(what_found_no_place),
