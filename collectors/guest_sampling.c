@@ -341,6 +341,7 @@ static int sampling_open(const struct collector_env *env, void **state)
 {
 	struct sampling *st = calloc(1, sizeof(*st));
 	size_t bytes = env->config->lost_test ? RING_MIN : RING_BYTES;
+	struct kvm_reason r;
 	int rc;
 
 	if (!st)
@@ -355,9 +356,9 @@ static int sampling_open(const struct collector_env *env, void **state)
 	}
 	perf_rings_sample_ips(st->rings);
 	*state = st;
-	if (!sysroot_is_live(env->root)) {
+	if (kvm_no_events(env->root, &r)) {
 		st->retry_at = INT64_MAX;
-		say_source(st, SOURCE_OFF, "fixture: --root is no live host's root", NULL);
+		say_source(st, SOURCE_OFF, r.why, r.mend);
 	} else if (!env->config->sample_hz) {
 		st->retry_at = INT64_MAX;
 		say_source(st, SOURCE_PARTIAL, "switched off: -F 0", NULL);
@@ -450,9 +451,8 @@ static void sampling_probe(const struct collector_env *env, struct probes *out)
 
 	if (env->sink) /* a program that collects says what runs when it is opened */
 		return;
-	if (!sysroot_is_live(env->root)) {
-		probe_add(out, what, SOURCE_OFF, NULL, "fixture: %s is no live host's root",
-			  sysroot_dir(env->root));
+	if (kvm_no_events(env->root, &r)) {
+		probe_add(out, what, SOURCE_OFF, r.mend, "%s", r.why);
 		return;
 	}
 	kvm_rights_read(&rights);

@@ -259,6 +259,20 @@ static void why_no_perf(const struct sysroot *root, const struct kvm_rights *rig
 		say(out, "", "perf_event_open: %s", strerror(-err));
 }
 
+bool kvm_no_events(const struct sysroot *root, struct kvm_reason *out)
+{
+	*out = (struct kvm_reason){0};
+	if (sysroot_has_events(root))
+		return false;
+	if (sysroot_is_foreign(root))
+		say(out, MEND_PID_NAMESPACE,
+		    "a container's pid namespace: the events' thread numbers are others than ours");
+	else
+		say(out, "run it without --root, or mount the host's /proc there",
+		    "fixture: %s is no live host's root", sysroot_dir(root));
+	return true;
+}
+
 static bool why_locked_down(const struct sysroot *root, struct kvm_reason *out)
 {
 	*out = (struct kvm_reason){0};

@@ -42,6 +42,9 @@ int kvm_parse_cpus(const char *text, int *cpu, size_t max);
 /* The online ones; *cpu is malloc'ed and the caller's. Their number or -errno. */
 int kvm_online_cpus(const struct sysroot *root, int **cpu);
 
+/* True where no event and no BPF program can tell of root's threads: it is a recorded tree, or a
+ * container's. */
+bool kvm_no_events(const struct sysroot *root, struct kvm_reason *out);
 /*
  * Why the events cannot be had. err: 0, or what opening them gave (-errno; -ENOBUFS: the rings
  * may not be locked). False where nothing stands against it.

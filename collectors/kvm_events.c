@@ -591,6 +591,7 @@ static void events_close(void *state)
 static int events_open(const struct collector_env *env, void **state)
 {
 	struct kvm_events *st = calloc(1, sizeof(*st));
+	struct kvm_reason r;
 	int rc;
 
 	if (!st)
@@ -607,9 +608,9 @@ static int events_open(const struct collector_env *env, void **state)
 		return rc;
 	}
 	*state = st;
-	if (!sysroot_is_live(env->root)) {
+	if (kvm_no_events(env->root, &r)) {
 		st->retry_at = INT64_MAX;
-		say_source(st, SOURCE_OFF, "fixture: --root is no live host's root", NULL);
+		say_source(st, SOURCE_OFF, r.why, r.mend);
 		say_kinds(st, clock_mono_ns());
 		return 0;
 	}

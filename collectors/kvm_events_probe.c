@@ -184,10 +184,8 @@ void kvm_events_probe(const struct collector_env *env, struct probes *out)
 	const char *tracefs;
 	int rc;
 
-	if (!sysroot_is_live(env->root)) {
-		probe_add(out, what, SOURCE_OFF,
-			  "run it without --root, or mount the host's /proc there",
-			  "fixture: %s is no live host's root", sysroot_dir(env->root));
+	if (kvm_no_events(env->root, &r)) {
+		probe_add(out, what, SOURCE_OFF, r.mend, "%s", r.why);
 		return;
 	}
 	kvm_rights_read(&rights);

@@ -113,7 +113,7 @@ static void open_writes(struct tsc *t)
 	char err[200] = "";
 	int rc;
 
-	if (!env->config->tsc_writes || !env->sink->tsc_write || !sysroot_is_live(env->root))
+	if (!env->config->tsc_writes || !env->sink->tsc_write || !sysroot_has_events(env->root))
 		return;
 	rc = tsc_writes_open(env, &t->writes, err, sizeof(err));
 	if (rc)

@@ -160,7 +160,7 @@ static int vms_open(const struct collector_env *env, void **state)
 	if (err)
 		goto fail;
 	inventory_on_ask(s->inv, answer, s);
-	s->foreign_ns = vms_foreign_ns(s->root);
+	s->foreign_ns = sysroot_is_foreign(s->root);
 	vms_dirs_list(s);
 	vms_procs_list(s, now);
 	slice(s, now, OPEN_NS);

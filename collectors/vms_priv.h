@@ -224,6 +224,5 @@ void vms_libvirt(struct vms *s, struct vmm *m);
 /* vms_probe.c */
 void vms_probe(const struct collector_env *env, struct probes *out);
 bool vms_is_debugfs(const struct sysroot *root); /* mounted, and no other file system there */
-bool vms_foreign_ns(const struct sysroot *root);
 
 #endif

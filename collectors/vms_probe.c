@@ -12,8 +12,6 @@
 
 #include "vms_priv.h"
 
-#define INIT_PID_NS "pid:[4026531836]"
-
 bool vms_is_debugfs(const struct sysroot *root)
 {
 	struct statfs sf;
@@ -27,15 +25,6 @@ bool vms_is_debugfs(const struct sysroot *root)
 		is = !fstatfs(fd, &sf) && sf.f_type == DEBUGFS_MAGIC;
 	close(fd);
 	return is;
-}
-
-bool vms_foreign_ns(const struct sysroot *root)
-{
-	char buf[64];
-
-	return sysroot_is_host(root) &&
-	       sysroot_readlinkf(root, buf, sizeof(buf), "proc/self/ns/pid") > 0 &&
-	       strcmp(buf, INIT_PID_NS) != 0;
 }
 
 static bool exists(const struct sysroot *root, const char *path)
@@ -176,9 +165,8 @@ void vms_probe(const struct collector_env *env, struct probes *out)
 	probe_kvm(env->root, out);
 	probe_debugfs(env->root, out);
 	probe_proc(env->root, out);
-	if (vms_foreign_ns(env->root))
-		probe_add(out, "pid namespace", SOURCE_PARTIAL,
-			  "docker run --pid=host …, or bind the host's / and give --root",
+	if (sysroot_is_foreign(env->root))
+		probe_add(out, "pid namespace", SOURCE_PARTIAL, MEND_PID_NAMESPACE,
 			  "this is a container's: VMs outside it do not show, and debugfs' and "
 			  "the events' thread numbers are not ours");
 	else

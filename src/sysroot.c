@@ -26,7 +26,7 @@
 
 struct sysroot {
 	int fd;
-	bool host, live, no_openat2;
+	bool host, live, foreign, no_openat2;
 	char *dir;
 };
 
@@ -133,6 +133,15 @@ static bool proc_is_initial(const struct sysroot *r)
 	return sysroot_read(r, "proc/2/comm", buf, sizeof(buf)) > 0 && !strcmp(buf, "kthreadd\n");
 }
 
+/* We, and so the processes that our /proc shows, are in another pid namespace than the first. */
+static bool is_foreign(const struct sysroot *r)
+{
+	char buf[64];
+
+	return r->host && sysroot_readlinkf(r, buf, sizeof(buf), "proc/self/ns/pid") > 0 &&
+	       strcmp(buf, INIT_PID_NS) != 0;
+}
+
 int sysroot_open(const char *dir, struct sysroot **out)
 {
 	struct sysroot *r = calloc(1, sizeof(*r));
@@ -155,6 +164,7 @@ int sysroot_open(const char *dir, struct sysroot **out)
 	}
 	r->no_openat2 = !r->host && !has_openat2(r->fd);
 	r->live = r->host || proc_is_initial(r);
+	r->foreign = is_foreign(r);
 	*out = r;
 	return 0;
 fail:
@@ -185,6 +195,16 @@ bool sysroot_is_host(const struct sysroot *r)
 bool sysroot_is_live(const struct sysroot *r)
 {
 	return r->live;
+}
+
+bool sysroot_is_foreign(const struct sysroot *r)
+{
+	return r->foreign;
+}
+
+bool sysroot_has_events(const struct sysroot *r)
+{
+	return r->live && !r->foreign;
 }
 
 int sysroot_fd(const struct sysroot *r)

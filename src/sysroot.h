@@ -15,16 +15,27 @@
 
 struct sysroot;
 
+/* What mends a root that is foreign (below). */
+#define MEND_PID_NAMESPACE "docker run --pid=host …, or bind the host's / and give --root"
+
 /* dir NULL or "/": the real host. 0 or -errno. */
 int sysroot_open(const char *dir, struct sysroot **out);
 void sysroot_close(struct sysroot *r);
 const char *sysroot_dir(const struct sysroot *r); /* "/" for the host */
 bool sysroot_is_host(const struct sysroot *r);
 /*
- * True where perf and BPF may be used: the host itself, or DIR/proc is a mounted procfs of
- * the initial pid namespace. Else figures come from files only ("fixture").
+ * True where the files are this machine's: the host itself, or DIR/proc is a mounted procfs of
+ * the initial pid namespace. Else it is a recorded tree ("fixture").
  */
 bool sysroot_is_live(const struct sysroot *r);
+/* True for the host's own files seen from a container's pid namespace: their pids are other
+ * numbers. */
+bool sysroot_is_foreign(const struct sysroot *r);
+/*
+ * True where perf and BPF may be used: events carry thread numbers of the initial pid namespace,
+ * which are those of the files only where these are live and not foreign.
+ */
+bool sysroot_has_events(const struct sysroot *r);
 int sysroot_fd(const struct sysroot *r); /* the directory; stays owned by r */
 
 /* fd or -errno; never waits for a fifo's other end (O_NONBLOCK is added). */

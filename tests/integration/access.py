@@ -124,6 +124,22 @@ def in_a_container():
     n.ok("namespace" in words(r[-1]), "in a pid namespace: it says so", words(r[-1]))
 
 
+def a_vm_in_our_container():
+    """The events carry the host's thread numbers: none of them may be taken for a thread of ours."""
+    top = n.Kvmtop("--event", "ioport,userexit", "-n", 8,  # another VM runs outside
+                   wrap=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+                         '"$0" -n -r 2000 -l inf "spin:400 out:10" >/dev/null & exec "$@"', n.TINYVM))
+    r = top.rest()
+    mine = [vm for x in r for vm in x["vms"] if (vm["cpu_pct"] or 0) > 0]
+    n.same(len({vm["vm_id"] for vm in mine}), 1, "in a pid namespace: its VM has CPU time")
+    n.same([vm["name"] for x in r for vm in x["vms"] if not vm["vcpus"]], [],
+           "in a pid namespace: no VM is made of what others' threads do")
+    n.same({(vm["exits_per_s"], len(vm["exits"])) for vm in mine}, {(None, 0)},
+           "in a pid namespace: exits are not known, not 0")
+    n.ok(any(s["name"] == "kvm_events" and s["state"] == "off" and "--pid=host" in (s["mend"] or "")
+             for s in r[-1]["sources"]), "in a pid namespace: the source says so, and what mends it", words(r[-1]))
+
+
 def few_descriptors():
     """Less than a vCPU needs, and without the right to raise the limit."""
     g = n.Guest("-c", 40, "-l", "inf", "out:1 sleep:20").go()
@@ -151,6 +167,7 @@ def main():
     posing_as_debugfs(g)
     hidepid(g)
     in_a_container()
+    a_vm_in_our_container()
     g.stop()
     few_descriptors()
     n.done()
