@@ -73,11 +73,12 @@ class Waiting:
         self.vm = None
 
     def wait(self):
-        """Until it waits; False at its end."""
+        """Until it waits; False at its end, when `vm` is what it read."""
         line = self.p.stdout.readline()
-        if line.startswith("{"):
-            self.vm = json.loads(line)
-        return line.startswith("wait")
+        if line.startswith("wait"):
+            return True
+        self.vm = json.loads(line)
+        return False
 
     def go(self):
         self.p.stdin.write("\n")
@@ -132,8 +133,8 @@ def two_guests():
     sizes = (3000, 9000)
     vms, true = traced(*[program(count(EXITS), f"cpuid:{k}", "rdpmc:0") for k in sizes])
     for i, k in enumerate(sizes):
-        n.same(vms[i]["read"], true[i], f"two at once: the one with {k} exits counts its own")
-        n.ok(k < true[i][0] < k + 2000, "and none of the other's", true)
+        n.same(vms[i]["read"], true[i], f"two at once: the one with {k} exits counts its own, and none of the other's")
+        n.ok(true[i][0] > k, "these and the RDPMC's", true)
 
 
 def halts_and_userspace():
@@ -222,8 +223,7 @@ def allowed_no_more():
     w.wait()
     allow(ALL)
     w.go()
-    while w.vm is None:
-        w.wait()
+    n.ok(not w.wait(), "a guest that goes on to its end")
     first, second, third = w.vm["read"]
     n.ok(first >= 21, "what was counted while it was allowed stays", first)
     n.same(second, first, "an event that is allowed no more stands still at once")
