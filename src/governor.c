@@ -101,10 +101,16 @@ static bool sample_less(struct governor *g, const struct snapshot *s)
 	return true;
 }
 
+/* What costs next to nothing is kept: without it nothing would be won. */
+static bool matters(const struct governor *g, const struct snapshot *s, double ns)
+{
+	return 100.0 * ns / ((double)s->dt * (s->host.ncpu ? s->host.ncpu : 1)) > g->max_pct / 10;
+}
+
 /* Then what is finer than all others need. */
 static bool slices_off(struct governor *g, const struct snapshot *s)
 {
-	if (!s->stream.events || g->no_slices)
+	if (g->no_slices || !matters(g, s, (double)s->stream.events * EVENT_COST_NS))
 		return false;
 	g->no_slices = true;
 	return true;
@@ -112,7 +118,7 @@ static bool slices_off(struct governor *g, const struct snapshot *s)
 
 static bool waits_off(struct governor *g, const struct snapshot *s)
 {
-	if (!s->host.switches || g->no_waits)
+	if (g->no_waits || !matters(g, s, (double)s->host.switches * SWITCH_COST_NS))
 		return false;
 	g->no_waits = true;
 	return true;

@@ -28,9 +28,14 @@ def doctor():
 
 def who_ran():
     """Two guests share a CPU: whoever of them waited, the other had it."""
-    guests = [n.Guest("-p", why.CPU, why.SPIN).go() for _ in range(2)]
-    top = n.Kvmtop("--table", "waited", delay=1).skip(2)
-    records = [top.next() for _ in range(4)]
+    guests = [n.Guest("-m", "user", "-p", why.CPU, why.SPIN).go() for _ in range(2)]
+    top = n.Kvmtop("--table", "waited", "--collectors", "vms,sched,waits", "--max-overhead", "0", delay=2)
+    there = top.until(lambda r: all(vm["waited"] for g in guests for vm in n.vms_of(r, g.pid) or [{"waited": None}]), 60,
+                      "both wait")
+    if not there:
+        n.say(str(top.records[-1:])[:2000])
+        return
+    records = [there] + [top.next() for _ in range(4)]
     names = [n.vm_of(records[-1], g.pid)["name"] for g in guests]
     for i, g in enumerate(guests):
         rows = why.rows_of(records, g.pid)

@@ -97,6 +97,14 @@ static void waits_go_before_kinds(void **state)
 	assert_true(governor_look(&g, &s));
 	assert_true(g.no_waits && !g.no_slices && !g.dropped);
 	assert_string_equal(governor_text(&g, text, sizeof(text)), "waits");
+	/* But not where others are the dear ones. */
+	s = interval(NS_PER_S, 1000000);
+	s.host.switches = 1000;
+	governor_init(&g, 2);
+	assert_false(governor_look(&g, &s));
+	s.time = 3 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_true(g.dropped && !g.no_waits);
 }
 
 /* Samples become fewer before any kind goes; with them the estimate goes down. */
