@@ -156,19 +156,23 @@ static void add_waited(struct snap_waited *into, const struct snap_waited *row)
 }
 
 /* They come with the largest first, `other` and what is unexplained last. */
-static void take_waited(struct reducer *r, struct snap_waits *w, unsigned most)
+static void take_waited(struct reducer *r, struct snap_waits *w, bool vcpu)
 {
+	const unsigned most = vcpu ? STORE_VCPU_WAITED : STORE_VM_WAITED;
+	const double least = vcpu ? STORE_VCPU_WAITED_PCT : STORE_VM_WAITED_PCT;
 	const struct snap_waited *rows = w->n ? r->s->waited + w->first : NULL;
 	struct snap_waited *other = NULL;
 	size_t first = r->nwaited;
 
 	for (uint32_t i = 0; i < w->n; i++) {
-		if (i >= most && rows[i].kind <= WAITED_OTHER && other) {
+		bool large = i < most && value_has(rows[i].pct) && rows[i].pct.v >= least;
+
+		if (other && !large && rows[i].kind <= WAITED_OTHER) {
 			add_waited(other, &rows[i]);
 			continue;
 		}
 		r->waited[r->nwaited] = rows[i];
-		if (i >= most && rows[i].kind <= WAITED_OTHER) {
+		if (!large && rows[i].kind <= WAITED_OTHER) {
 			other = &r->waited[r->nwaited];
 			other->kind = WAITED_OTHER;
 			other->by_vm = 0;
@@ -202,7 +206,7 @@ static void take_blocks(struct reducer *r, struct block *b, size_t n)
 	qsort(b, n, sizeof(*b), by_first);
 	for (size_t i = 0; i < n; i++) {
 		if (b[i].waits)
-			take_waited(r, b[i].waits, b[i].vcpu ? STORE_VCPU_WAITED : STORE_VM_WAITED);
+			take_waited(r, b[i].waits, b[i].vcpu);
 		else if (b[i].symbols)
 			take_symbols(r, b[i].symbols, b[i].vcpu ? 0 : STORE_SYMBOLS_MOST);
 		else if (b[i].vcpu)

@@ -3,8 +3,8 @@
  * What of a snapshot is recorded, where not all of it: of a vCPU its four largest keys a kind of
  * exit and `other`, without histograms, of symbols the twenty with most samples of each VM and
  * `other`, none of vCPUs,
- * of who had the CPU while it waited the first eight of a VM and the first four of a vCPU, the rest
- * as `other`, so that the rows still add up to all that it waited.
+ * of who had the CPU while it waited the first eight of a VM and the first three of a vCPU, the
+ * rest as `other`, so that the rows still add up to all that it waited.
  */
 #ifndef KVMTOP_STORE_REDUCE_H
 #define KVMTOP_STORE_REDUCE_H
@@ -14,7 +14,10 @@
 #define STORE_VCPU_KEYS 4
 #define STORE_SYMBOLS_MOST 20
 #define STORE_VM_WAITED 8
-#define STORE_VCPU_WAITED 4
+#define STORE_VCPU_WAITED 3
+/* … of those that had the CPU for so many percent of the time. */
+#define STORE_VM_WAITED_PCT 0.1
+#define STORE_VCPU_WAITED_PCT 1.0
 
 /*
  * One reference to the caller; NULL: no memory. Its texts and histograms are those of s, which must
