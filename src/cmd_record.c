@@ -154,10 +154,14 @@ static void write_one(struct recorder *r, const struct snapshot *s, uint64_t ski
 
 static void write_waiting(struct recorder *r)
 {
-	struct snapshot *s;
+	struct snapshot *s, *late;
 	uint64_t skipped;
 
 	while ((s = reader_take(r->reader, &skipped)) != NULL) {
+		late = reader_tsc(r->reader);
+		if (late)
+			(void)store_late_tsc(r->store, late);
+		snapshot_unref(late);
 		write_one(r, s, skipped);
 		snapshot_unref(s);
 	}
@@ -237,6 +241,7 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 	r->reader = engine_reader(r->engine, QUEUE);
 	if (!r->reader)
 		return -errno;
+	reader_keep_tsc(r->reader);
 	reader_demand(r->reader, &d);
 	return engine_start(r->engine);
 }

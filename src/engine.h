@@ -44,6 +44,10 @@ struct reader *engine_reader(struct engine *e, unsigned depth);
 int reader_fd(const struct reader *r); /* an eventfd, readable when a snapshot waits */
 /* The oldest waiting snapshot (the caller's reference) or NULL; *skipped: dropped since last. */
 struct snapshot *reader_take(struct reader *r, uint64_t *skipped);
+/* Snapshots that are dropped leave what they tell of TSC offsets; before engine_start(). */
+void reader_keep_tsc(struct reader *r);
+/* What those left that were dropped before the last one taken (tsc_late.h), or NULL. */
+struct snapshot *reader_tsc(struct reader *r);
 void reader_demand(struct reader *r, const struct demand *d);
 
 void engine_set_delay(struct engine *e, double delay_s);

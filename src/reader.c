@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "tsc_late.h"
+
 struct reader {
 	struct engine *engine;
 	pthread_mutex_t lock;
@@ -15,6 +17,9 @@ struct reader {
 	bool demand_changed;
 	int fd;
 	uint64_t skipped;
+	bool keeps_tsc;
+	struct snapshot *late; /* TSC offsets of those that were dropped, see tsc_late.h */
+	struct snapshot *taken_late; /* the same, up to the last that was taken */
 	unsigned depth, head, n;
 	struct snapshot *queue[];
 };
@@ -51,6 +56,8 @@ void reader_free(struct reader *r)
 		return;
 	while (r->n)
 		snapshot_unref(pop(r));
+	snapshot_unref(r->late);
+	snapshot_unref(r->taken_late);
 	close(r->fd);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -66,6 +73,9 @@ void reader_put(struct reader *r, struct snapshot *s)
 	if (r->n == r->depth) {
 		dropped = pop(r);
 		r->skipped++;
+		/* Without memory for it that, too, is lost. */
+		if (r->keeps_tsc)
+			(void)tsc_late_add(&r->late, dropped);
 	}
 	r->queue[(r->head + r->n++) % r->depth] = s;
 	pthread_mutex_unlock(&r->lock);
@@ -96,10 +106,29 @@ struct snapshot *reader_take(struct reader *r, uint64_t *skipped)
 	if (skipped)
 		*skipped = r->skipped;
 	r->skipped = 0;
+	if (s && r->late) {
+		/* In the same breath: what is dropped from now on is newer than s. */
+		snapshot_unref(r->taken_late);
+		r->taken_late = r->late;
+		r->late = NULL;
+	}
 	pthread_mutex_unlock(&r->lock);
 	if (more && write(r->fd, &one, sizeof(one)) < 0)
 		more = false;
 	return s;
+}
+
+void reader_keep_tsc(struct reader *r)
+{
+	r->keeps_tsc = true;
+}
+
+struct snapshot *reader_tsc(struct reader *r)
+{
+	struct snapshot *late = r->taken_late;
+
+	r->taken_late = NULL;
+	return late;
 }
 
 void reader_demand(struct reader *r, const struct demand *d)

@@ -194,6 +194,7 @@ void store_close(struct store *st)
 	store_put_free(&st->bytes);
 	store_put_free(&st->packed);
 	store_packer_free(&st->packer);
+	snapshot_unref(st->late);
 	free(st);
 }
 

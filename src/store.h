@@ -49,6 +49,12 @@ int store_create(const char *path, const struct store_keep *keep, struct store *
  */
 int store_write(struct store *st, const struct snapshot *s, uint64_t skipped);
 /*
+ * TSC offsets of intervals that are not written go into the next one that is: of those that
+ * store_write() could not write by itself, of others by this. Only the events of s and their VMs'
+ * names are looked at. 0 or -ENOMEM.
+ */
+int store_late_tsc(struct store *st, const struct snapshot *s);
+/*
  * Facts of the host that hold from the next interval on, until others are written. 0 or -errno:
  * those that were there hold on.
  */

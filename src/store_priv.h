@@ -84,6 +84,7 @@ struct store {
 	int64_t version; /* of the schema, as the file says */
 	int64_t session, last_id, last_wall;
 	struct store_segment segment[STORE_TIERS];
+	struct snapshot *late; /* TSC offsets that wait for an interval, see tsc_late.h */
 	size_t last_bytes; /* of the last interval: its frame and rows, about */
 	struct store_put bytes, packed;
 	struct store_packer packer;

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "snapshot.h"
 #include "store_priv.h"
+#include "tsc_late.h"
 
 #define ROWS_MOST 200000 /* of all VMs; about 16 MiB */
 
@@ -21,7 +22,7 @@ static void bind_if(sqlite3_stmt *q, int at, uint64_t v, bool known)
 }
 
 static int add_one(struct store *st, const struct snapshot *s, const struct snap_tsc_event *e,
-		   int64_t id)
+		   int64_t wall, int64_t id)
 {
 	const struct snap_vm *vm = &s->vms[e->vm];
 	sqlite3_stmt *q = store_stmt(st, ST_TSC);
@@ -30,7 +31,7 @@ static int add_one(struct store *st, const struct snapshot *s, const struct snap
 		return store_errno(st);
 	sqlite3_bind_int64(q, 1, id);
 	sqlite3_bind_int64(q, 2, st->session);
-	sqlite3_bind_int64(q, 3, timespec_ns(s->wall));
+	sqlite3_bind_int64(q, 3, wall);
 	sqlite3_bind_text(q, 4, vm->name, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 5, vm->vm_id, -1, SQLITE_STATIC);
 	sqlite3_bind_int(q, 6, e->kvm_id);
@@ -42,15 +43,30 @@ static int add_one(struct store *st, const struct snapshot *s, const struct snap
 	return store_run(st, ST_TSC);
 }
 
-int store_add_tsc(struct store *st, const struct snapshot *s, int64_t id)
+static int add_all(struct store *st, const struct snapshot *s, int64_t wall, int64_t id)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < s->ntsc_events && !rc; i++)
-		rc = add_one(st, s, &s->tsc_events[i], id);
-	if (rc || !s->ntsc_events)
+		rc = add_one(st, s, &s->tsc_events[i], wall, id);
+	return rc;
+}
+
+int store_add_tsc(struct store *st, const struct snapshot *s, int64_t id)
+{
+	int64_t wall = timespec_ns(s->wall);
+	int rc = st->late ? add_all(st, st->late, wall, id) : 0;
+
+	if (!rc)
+		rc = add_all(st, s, wall, id);
+	if (rc || (!s->ntsc_events && !st->late))
 		return rc;
 	return store_run_with(st, ST_OLD_TSC, ROWS_MOST);
+}
+
+int store_late_tsc(struct store *st, const struct snapshot *s)
+{
+	return tsc_late_add(&st->late, s);
 }
 
 int store_tsc(struct store *st, const char *vm, int (*fn)(void *ctx, const struct store_tsc *t),

@@ -254,7 +254,7 @@ int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t
 	return rc;
 }
 
-int store_write(struct store *st, const struct snapshot *s, uint64_t skipped)
+static int write_interval(struct store *st, const struct snapshot *s, uint64_t skipped)
 {
 	struct snapshot *kept = store_reduce(s);
 	int64_t id = st->last_id + 1;
@@ -284,5 +284,18 @@ int store_write(struct store *st, const struct snapshot *s, uint64_t skipped)
 	st->last_bytes = st->packed.n + 64 * (s->nvms + s->nvcpus) + 256;
 	st->last_id = id;
 	st->last_wall = timespec_ns(s->wall);
+	return 0;
+}
+
+int store_write(struct store *st, const struct snapshot *s, uint64_t skipped)
+{
+	int rc = write_interval(st, s, skipped);
+
+	if (rc) {
+		(void)store_late_tsc(st, s); /* without memory they are lost as the interval is */
+		return rc;
+	}
+	snapshot_unref(st->late);
+	st->late = NULL;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "reader.h"
+#include "tsc_late.h"
 
 static struct snapshot *numbered(uint64_t seq)
 {
@@ -78,6 +79,78 @@ static void newest_wins_at_depth_one(void **state)
 	reader_free(r);
 }
 
+static void put_offset(struct reader *r, uint64_t seq, const char *vm)
+{
+	struct snapshot *s = numbered(seq);
+	struct snap_vm *vms = snapshot_alloc(s, 2, sizeof(*vms));
+	struct snap_tsc_event *e = snapshot_alloc(s, 2, sizeof(*e));
+
+	assert_true(vms && e);
+	vms[0].name = vms[0].vm_id = "other";
+	vms[1].name = vms[1].vm_id = snapshot_str(s, vm);
+	for (uint64_t i = 0; i < 2; i++)
+		e[i] = (struct snap_tsc_event){.vm = 1, .at = seq * 10 + i};
+	s->vms = vms;
+	s->nvms = 2;
+	s->tsc_events = e;
+	s->ntsc_events = 2;
+	reader_put(r, s);
+	snapshot_unref(s);
+}
+
+/* What is dropped leaves what it tells of TSC offsets, in order, to the next that is taken. */
+static void offsets_outlive_their_snapshots(void **state)
+{
+	struct reader *r = reader_new(NULL, 1);
+	struct snapshot *late;
+
+	(void)state;
+	reader_keep_tsc(r);
+	put_offset(r, 1, "one");
+	assert_int_equal(take(r, NULL), 1);
+	assert_null(reader_tsc(r));
+	put_offset(r, 2, "two");
+	put(r, 3);
+	put_offset(r, 4, "four");
+	put_offset(r, 5, "five");
+	assert_int_equal(take(r, NULL), 5);
+	put_offset(r, 6, "six");
+	put(r, 7); /* drops 6, which is newer than what was taken */
+	late = reader_tsc(r);
+	assert_null(reader_tsc(r));
+	assert_non_null(late);
+	assert_int_equal(late->ntsc_events, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct snap_tsc_event *e = &late->tsc_events[i];
+
+		assert_int_equal(e->at, (i < 2 ? 20 : 40) + i % 2);
+		assert_string_equal(late->vms[e->vm].name, i < 2 ? "two" : "four");
+		assert_string_equal(late->vms[e->vm].vm_id, i < 2 ? "two" : "four");
+	}
+	snapshot_unref(late);
+	reader_free(r); /* with what 6 left */
+}
+
+static void the_oldest_offsets_go(void **state)
+{
+	struct reader *r = reader_new(NULL, 1);
+	struct snapshot *late;
+	unsigned n = TSC_LATE_MOST / 2 + 3;
+
+	(void)state;
+	reader_keep_tsc(r);
+	for (unsigned i = 1; i <= n; i++)
+		put_offset(r, i, "vm");
+	put(r, n + 1);
+	assert_int_equal(take(r, NULL), n + 1);
+	late = reader_tsc(r);
+	assert_int_equal(late->ntsc_events, TSC_LATE_MOST);
+	assert_int_equal(late->tsc_events[0].at, 40);
+	assert_int_equal(late->tsc_events[TSC_LATE_MOST - 1].at, n * 10 + 1);
+	snapshot_unref(late);
+	reader_free(r);
+}
+
 static void free_drops_what_waits(void **state)
 {
 	struct reader *r = reader_new(NULL, 3);
@@ -128,6 +201,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_order_and_stays_readable),
 		cmocka_unit_test(newest_wins_at_depth_one),
+		cmocka_unit_test(offsets_outlive_their_snapshots),
+		cmocka_unit_test(the_oldest_offsets_go),
 		cmocka_unit_test(free_drops_what_waits),
 		cmocka_unit_test(two_threads_lose_nothing_uncounted),
 	};

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sqlite3.h>
+
 #include "clock.h"
 #include "store.h"
 #include "store_file.h"
@@ -106,11 +108,57 @@ static void offsets_are_of_the_newest_vm(void **state)
 	store_close(st);
 }
 
+static void write_offset(struct store *st, unsigned i, int want)
+{
+	const struct snap_tsc_event e = {.vm = 0, .kvm_id = (int32_t)i, .at = i, .next = i};
+	struct snapshot *s = step(i);
+
+	s->tsc_events = &e;
+	s->ntsc_events = 1;
+	assert_int_equal(store_write(st, s, 0), want);
+	snapshot_unref(s);
+}
+
+/* Whether it could not be written or was skipped: its TSC offsets are in the next one. */
+static void offsets_of_lost_intervals_are_kept(void **state)
+{
+	const struct snap_vm vm = {.name = "web01", .vm_id = "id"};
+	const struct snap_tsc_event e = {.vm = 0, .kvm_id = 3, .at = 3, .next = 3};
+	const struct snapshot late = {.vms = &vm, .nvms = 1, .tsc_events = &e, .ntsc_events = 1};
+	const struct file *f = *state;
+	struct store *st = create(f);
+	struct offsets got = {0};
+	struct snapshot *s = step(5);
+	sqlite3 *other;
+
+	assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+	write_offset(st, 1, 0);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	write_offset(st, 2, -EBUSY);
+	assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(store_late_tsc(st, &late), 0);
+	write_offset(st, 4, 0);
+	assert_int_equal(store_write(st, s, 0), 0); /* what is written is written once */
+	snapshot_unref(s);
+	assert_int_equal(
+		sqlite3_exec(other, "UPDATE tsc SET vm='all', vm_id='all'", NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(store_tsc(st, "all", take_offset, &got), 0);
+	assert_int_equal(got.n, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(got.t[i].vcpu, i + 1);
+	sqlite3_close(other);
+	store_late_tsc(st, &late); /* and what is left at the end is no leak */
+	store_close(st);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(offsets_of_lost_intervals_are_kept, make_dir,
+						drop_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
