@@ -667,6 +667,9 @@ static int check_together(struct options *o, char *err, size_t size)
 
 	if (o->command->bit == FOR_REPORT)
 		return options_check_report(o, err, size);
+	if (o->command->bit == FOR_DOCTOR && o->format == FORMAT_CSV)
+		return options_bad(err, size,
+				   "--format csv: doctor has no table: give text or json");
 	rc = check_sort(o, t, err, size);
 	if (rc)
 		return rc;

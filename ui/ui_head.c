@@ -245,7 +245,22 @@ static bool any_source_off(const struct snapshot *s)
 	return false;
 }
 
-static bool missing_text(const struct ui *ui, char *out, size_t size)
+/* What is missing and the command that mends it; where that is too wide, without the source's name.
+ */
+static void source_text(const struct ui *ui, const struct snap_source *src, int width, char *out,
+			size_t size)
+{
+	const char *self = ui->cfg.self ? ui->cfg.self : "kvmtop";
+	bool mend = src->mend && *src->mend;
+	size_t named = strlen(src->name) + 2;
+
+	snprintf(out, size, "%s: %s%s%s%s", src->name, src->why, mend ? ": " : ", see ",
+		 mend ? src->mend : self, mend ? "" : " doctor");
+	if ((int)utf8_width(out) > width && (int)utf8_width(out + named) <= width)
+		memmove(out, out + named, strlen(out + named) + 1);
+}
+
+static bool missing_text(const struct ui *ui, int width, char *out, size_t size)
 {
 	const struct snapshot *s = ui->shown;
 	const char *self = ui->cfg.self ? ui->cfg.self : "kvmtop";
@@ -258,14 +273,12 @@ static bool missing_text(const struct ui *ui, char *out, size_t size)
 	}
 	for (size_t i = 0; i < s->nsources; i++) {
 		const struct snap_source *src = &s->sources[i];
-		bool mend = src->mend && *src->mend;
 
 		/* Given up for their cost: figures that were there a moment ago are n/a now. */
 		if (src->state != SOURCE_OFF &&
 		    (src->state != SOURCE_PARTIAL || strcmp(src->name, "overhead") != 0))
 			continue;
-		snprintf(out, size, "%s: %s%s%s%s", src->name, src->why, mend ? ": " : ", see ",
-			 mend ? src->mend : self, mend ? "" : " doctor");
+		source_text(ui, src, width, out, size);
 		return true;
 	}
 	return false;
@@ -318,7 +331,7 @@ static void draw_third(struct ui *ui, const struct area *a, int y)
 	struct area line;
 	size_t n = 0, at;
 
-	if (missing_text(ui, text[0], sizeof(text[0])))
+	if (missing_text(ui, a->w - 9, text[0], sizeof(text[0]))) /* beside "- " and " 1/4" */
 		role[n++] = ROLE_MISSING;
 	for (size_t i = 0, found = 0; i < s->nfindings && found < MAX_FINDINGS; i++) {
 		if (!finding_fits(ui, &s->findings[i]))

@@ -209,6 +209,7 @@ static void mistakes(void **state)
 		{"-b -x", "'-x'", "--help"},
 		{"nonsense", "'nonsense'", "--help"},
 		{"doctor twice", "'twice'", "options only"},
+		{"doctor --format csv", "--format csv", "text or json"},
 		{"--guestkallsyms =/tmp/a", "--guestkallsyms '=/tmp/a'", "NAME=PATH"},
 		{"--guestmount web01=", "--guestmount 'web01='", "NAME=PATH"},
 		{"guest-symbols a -b", "--batch", "not for kvmtop guest-symbols"},

@@ -37,6 +37,31 @@ static void panes_of_a_vm_that_ended(void **state)
 	assert_false(on_screen(f, "vmx_vcpu_run"));
 }
 
+/* A command that mends it is of use only where all of it is on screen. */
+static void what_mends_it_is_whole(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot *s;
+
+	resize(f, 24, 80);
+	f->made.no_waits = true;
+	f->made.step = f->step++;
+	s = made_snapshot(&f->made);
+	assert_non_null(s);
+	s->nfindings = 0;
+	((struct snap_source *)(uintptr_t)s->sources)[0] = (struct snap_source){
+		.name = "kvm_events",
+		.state = SOURCE_OFF,
+		.why = "tracefs is not mounted",
+		.mend = "mount -t tracefs tracefs /sys/kernel/tracing",
+	};
+	put_snapshot(f, s);
+	assert_true(on_screen(
+		f, " - tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing"));
+	resize(f, 24, 100);
+	assert_true(on_screen(f, " - kvm_events: tracefs is not mounted: mount -t "));
+}
+
 /* Nor are the VM's those of a vCPU of it that was unplugged. */
 static void panes_of_a_vcpu_that_ended(void **state)
 {
@@ -180,7 +205,7 @@ int main(void)
 		SAYS(panes_of_a_vm_that_ended), SAYS(panes_of_a_vcpu_that_ended),
 		SAYS(pins_in_the_row_in_full),	SAYS(where_guest_code_is_known),
 		SAYS(graphs_have_titles),	SAYS(columns_of_both),
-		SAYS(guessed_vms_are_marked),
+		SAYS(guessed_vms_are_marked),	SAYS(what_mends_it_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
