@@ -245,8 +245,7 @@ static bool any_source_off(const struct snapshot *s)
 	return false;
 }
 
-/* What is missing and the command that mends it; where that is too wide, without the source's name.
- */
+/* What is missing and what mends it: without the source's name where it fits only so. */
 static void source_text(const struct ui *ui, const struct snap_source *src, int width, char *out,
 			size_t size)
 {
