@@ -145,6 +145,8 @@ def true_colours():
     got = output("kvmtop-test-256color", **env)
     native.ok(b"\x1b[38;5;" in got and not re.search(rb"[34]8[;:]2[;:]", got),
               "true colours without a description of them: the nearest of 256", got[:300])
+    native.ok(b"\x1b[?1049h" in got and not re.search(rb"\x1b\[\?(9|10[01][0-9])h", got),
+              "the mouse stays the terminal's, so that text can be copied", got[:300])
     describe("kvmtop-direct|test,\n\tcolors#0x1000000, pairs#0x7fff, RGB,\n"
              "\tsetaf=\\E[38;2;%p1%{65536}%/%d;%p1%{256}%/%{255}%&%d;%p1%{255}%&%dm,\n"
              "\tsetab=\\E[48;2;%p1%{65536}%/%d;%p1%{256}%/%{255}%&%d;%p1%{255}%&%dm,\n"
