@@ -227,6 +227,33 @@ def large_host():
         n.same(len(p.stdout.splitlines()), 2, "a large host: one that is asked for by name is found at once")
 
 
+def pid_is_used_again():
+    """A VM ends and another's process and vCPU thread get its numbers, with counters that begin anew."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMP", "/tmp")) as root:
+        def vm(name, start, ticks):
+            tail = f" 1 0 0 0 {ticks} {ticks // 3} 0 0 20 0 2 0 {start} 1 4 {'0 ' * 19}{ticks // 2} 0 0 0 0 0 0 0 0 0\n"
+            put(f"{root}/proc/1000/cmdline", f"qemu-system-x86_64\0-name\0{name}\0")
+            put(f"{root}/proc/1000/status", "Name:\tq\nTgid:\t1000\n")
+            for tid, comm in ((1000, "qemu-system-x86"), (1001, "CPU 0/KVM")):
+                put(f"{root}/proc/1000/task/{tid}/schedstat", f"{ticks * 10000000} {ticks * 5000000} {ticks}\n")
+                put(f"{root}/proc/1000/task/{tid}/stat", f"{tid} ({comm}) S 1 1 1 0 -1 4194304{tail}")
+            put(f"{root}/proc/1000/stat", f"1000 (qemu-system-x86) S 1 1 1 0 -1 4194304{tail}")
+
+        vm("first", 5000, 100000)
+        os.mkdir(f"{root}/proc/1000/fd")
+        os.symlink("anon_inode:kvm-vm", f"{root}/proc/1000/fd/9")
+        top = n.Kvmtop("--root", root).skip(4)
+        before = top.records[-1]["vms"]
+        vm("second", 9000, 3)
+        top.until(lambda r: [x["name"] for x in r["vms"]] == ["second"] and r["vms"][0]["cpu_pct"] is not None, 30,
+                  "a pid that is used again: the new VM takes the old one's place, with figures of its own")
+        r = top.end()
+    n.same([x["name"] for x in before], ["first"], "a pid that is used again: the VM before")
+    n.ok(len({x["vm_id"] for y in r for x in y["vms"]}) == 2, "a pid that is used again: two VMs",
+         [[x["vm_id"] for x in y["vms"]] for y in r])
+    n.same([b for x in r for b in n.finite(x)], [], "a pid that is used again: no figure is absurd")
+
+
 def main():
     if os.access("/dev/kvm", os.R_OK | os.W_OK) and os.geteuid() == 0:
         hostile_name()
@@ -235,6 +262,7 @@ def main():
         schema()
         tables()
     large_host()
+    pid_is_used_again()
     text()
     rhythm()
     gone_readers()
