@@ -15,6 +15,7 @@
 #include "sched.h"
 #include "collector_tsc.h"
 #include "waits.h"
+#include "vpmu.h"
 #include "host_cpu.h"
 
 const struct collector *const collectors[] = {
@@ -26,6 +27,7 @@ const struct collector *const collectors[] = {
 	&collector_waits, /* after vms: it watches what that finds */
 	&collector_host_cpu,
 	&collector_tsc,
+	&collector_vpmu,
 	NULL,
 };
 

@@ -18,7 +18,7 @@ LAYERS = {
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
              "src/tar src/host_facts src/host_facts_* src/own_path src/version src/priority src/out src/tsc "
-             "src/tsc_* src/trace_instance", ""),
+             "src/tsc_* src/trace_instance src/pmu src/pmu_*", ""),
     "field": ("src/field src/field_*", "base"),
     "model": ("src/model src/model_* src/exits src/exits_* src/slices src/symset src/use src/waited src/findings src/when "
               "src/format src/format_* src/batch_table src/store src/store_* src/diff src/diff_* "

@@ -25,6 +25,7 @@ FIELD_TABLES = [  # as in field_list(); which --table shows it; what it is
     ("exit-code", "exit-code", "Fields of guest code that makes exits"),
     ("waited", "waited, vcpu-waited", "Fields of who had the CPU while vCPUs waited"),
     ("slow", "slow", "Fields of a slow exit"),
+    ("pmu", "pmu", "Fields of a counter of a guest's PMU"),
     ("host", "host", "Fields of the host"),
     ("cpu", "pcpu", "Fields of a host CPU"),
     ("thread", "thread", "Fields of a thread of a VMM"),
@@ -151,9 +152,9 @@ def schema(old):
     """Gives each definition its fields; what is required and what is no field stands in the file."""
     s = json.loads(old)
     parts = {"vm": "vm", "vcpu": "vcpu", "exit": "exit", "symbol": "symbol", "code": "exit-code", "slow": "slow",
-             "waited": "waited", "host": "host", "pcpu": "cpu", "thread": "thread", "task": "task", "finding": "finding"}
+             "waited": "waited", "pmu": "pmu", "host": "host", "pcpu": "cpu", "thread": "thread", "task": "task", "finding": "finding"}
     skip = {"exit": {"vm", "vcpu", "idle"}, "symbol": {"vm", "vcpu", "domain_guessed"},
-            "code": {"vm"}, "slow": {"vm", "at"}, "waited": {"vm", "vcpu"}, "vcpu": {"vm", "vcpu"},
+            "code": {"vm"}, "slow": {"vm", "at"}, "waited": {"vm", "vcpu"}, "pmu": {"vm", "vcpu"}, "vcpu": {"vm", "vcpu"},
             "host": {"node", "kernel"}, "thread": {"vm"}, "finding": {"for_ns"}}
     for name, table in parts.items():
         props = {k: v for k, v in s["$defs"][name]["properties"].items() if "x-field" not in v}

@@ -45,6 +45,8 @@ const struct batch_table batch_tables[] = {
 	 "vm,by,by_kind,time_ns,share_pct,waited_pct"},
 	{"vcpu-waited", "the same of each vCPU", TABLE_WAITED, TABLE_WAITED, false, true,
 	 "vm,vcpu,by,by_kind,time_ns,share_pct,waited_pct"},
+	{"pmu", "the counters of guests' PMUs, and why one does not count", TABLE_PMU, TABLE_PMU, false, false,
+	 "vm,vcpu,counter,event,mode,enabled,value,host_event,running_pct,msr_per_s,source,note"},
 	{"pcpu", "the host's CPUs", TABLE_CPU, TABLE_CPU, false, false,
 	 "cpu,online,numa_node,core,package,sibling,guest_pct,usr_pct,sys_pct,irq_pct,st_pct,idle_pct,wait_pct,nvcpu,npinned,vcpus"},
 	{"thread", "the other threads of VMMs and their kernel helpers", TABLE_THREAD, TABLE_THREAD, false, false,
@@ -210,6 +212,9 @@ static void set_owner(const struct snapshot *s, struct batch_row *r)
 	} else if (r->table == TABLE_SLOW) {
 		vm = ((const struct snap_slow *)r->row)->vm;
 		vcpu = ((const struct snap_slow *)r->row)->vcpu;
+	} else if (r->table == TABLE_PMU) {
+		vm = ((const struct snap_pmc *)r->row)->vm;
+		vcpu = ((const struct snap_pmc *)r->row)->vcpu;
 	} else if (r->table == TABLE_THREAD) {
 		vm = ((const struct snap_thread *)r->row)->vm;
 	} else if (r->table == TABLE_FINDING) {

@@ -57,6 +57,12 @@ static bool waits_asked(const struct options *o, const struct batch_table *t)
 	return t->first == TABLE_WAITED || field_asked(o, "waited") || field_asked(o, "wake");
 }
 
+/* Reading a counter interrupts the CPU on which it counts: only for who names it. */
+static bool pmu_asked(const struct options *o, const struct batch_table *t)
+{
+	return t->first == TABLE_PMU || field_asked(o, "pmu");
+}
+
 static struct demand demand_of(const struct batch *b)
 {
 	const struct batch_table *t = b->out.job.query.table;
@@ -72,6 +78,7 @@ static struct demand demand_of(const struct batch *b)
 		.slow_past = b->o->totals,
 		.exits_all_vcpus = whole || (t->vcpu_rows && t->first == TABLE_EXIT),
 		.waits_all = waits_asked(b->o, t),
+		.pmu_all = pmu_asked(b->o, t),
 		.threads = t->first == TABLE_THREAD,
 		.tasks = whole || t->other || t->first == TABLE_TASK,
 		/* Costly a vCPU: only for who names them. */

@@ -225,6 +225,8 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.samples_all = o->sample_hz > 0,
 		.waits_all = true,
 		.slow_ns = o->slow_ns,
+		/* Of the exits of MSRs: who asks for these wants to know what they were for. */
+		.pmu_all = (o->kinds & KIND_BIT(KIND_MSR)) != 0,
 		.threads = true,
 		.tasks = true,
 	};

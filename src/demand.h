@@ -33,6 +33,8 @@ struct demand {
 	unsigned
 		slices; /* KIND_BIT: of the selected vCPU each event, for its histogram over time */
 	int64_t slice_ns; /* how finely; 0: none */
+	bool pmu; /* the PMUs of the selected VM's vCPUs */
+	bool pmu_all; /* those of all VMs */
 	bool pins; /* PIN and NODE are on screen */
 	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
 	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */

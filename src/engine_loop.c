@@ -94,6 +94,8 @@ static void merge_demand(struct demand *into, const struct demand *d)
 	if (d->slice_ns && (!into->slice_ns || d->slice_ns < into->slice_ns))
 		into->slice_ns = d->slice_ns;
 	into->slow_past |= d->slow_past;
+	into->pmu |= d->pmu;
+	into->pmu_all |= d->pmu_all;
 	if (d->slow_ns && (!into->slow_ns || d->slow_ns < into->slow_ns))
 		into->slow_ns = d->slow_ns;
 	if (d->vm)
@@ -116,6 +118,9 @@ static void apply_demand(struct engine *e)
 	/* What the VMM did in a slow exit is in the user exits. */
 	if (all.slow_ns)
 		all.kinds |= KIND_BIT(KIND_USEREXIT);
+	/* What a guest's use of its PMU costs is in its MSR exits. */
+	if (all.pmu || all.pmu_all)
+		all.kinds |= KIND_BIT(KIND_MSR);
 	all.pins |= e->starved > 0;
 	all.kinds &= ~e->governor.dropped;
 	if (e->governor.no_slices)

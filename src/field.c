@@ -9,12 +9,13 @@
 #include "field_tables.h"
 
 static const struct field_list *const lists[TABLE_NR] = {
-	[TABLE_HOST] = &field_list_host,     [TABLE_VM] = &field_list_vm,
-	[TABLE_VCPU] = &field_list_vcpu,     [TABLE_EXIT] = &field_list_exit,
-	[TABLE_SYMBOL] = &field_list_symbol, [TABLE_CODE] = &field_list_code,
-	[TABLE_WAITED] = &field_list_waited, [TABLE_CPU] = &field_list_cpu,
-	[TABLE_SLOW] = &field_list_slow,     [TABLE_THREAD] = &field_list_thread,
-	[TABLE_TASK] = &field_list_task,     [TABLE_FINDING] = &field_list_finding,
+	[TABLE_HOST] = &field_list_host,       [TABLE_VM] = &field_list_vm,
+	[TABLE_VCPU] = &field_list_vcpu,       [TABLE_EXIT] = &field_list_exit,
+	[TABLE_SYMBOL] = &field_list_symbol,   [TABLE_CODE] = &field_list_code,
+	[TABLE_WAITED] = &field_list_waited,   [TABLE_CPU] = &field_list_cpu,
+	[TABLE_PMU] = &field_list_pmu,	       [TABLE_SLOW] = &field_list_slow,
+	[TABLE_THREAD] = &field_list_thread,   [TABLE_TASK] = &field_list_task,
+	[TABLE_FINDING] = &field_list_finding,
 };
 
 const struct field_list *field_list(enum field_table t)
@@ -77,6 +78,9 @@ const void *field_rows(const struct snapshot *s, enum field_table t, size_t *n)
 	case TABLE_CODE:
 		*n = s->ncode;
 		return s->code;
+	case TABLE_PMU:
+		*n = s->npmcs;
+		return s->pmcs;
 	case TABLE_SLOW:
 		*n = s->nslow;
 		return s->slow;

@@ -20,6 +20,7 @@ enum field_table {
 	TABLE_CODE,
 	TABLE_WAITED,
 	TABLE_SLOW,
+	TABLE_PMU,
 	TABLE_CPU,
 	TABLE_THREAD,
 	TABLE_TASK,
@@ -68,7 +69,7 @@ struct field {
 
 struct field_list {
 	const char *name; /* "host", "vm", "vcpu", "exit", "symbol", "exit-code", "waited", "slow",
-			     "cpu", "thread", "task", "finding" */
+			     "pmu", "cpu", "thread", "task", "finding" */
 	const struct field *field;
 	size_t n;
 	size_t row_size;

@@ -63,6 +63,8 @@ static struct cell host_sampling(const struct snapshot *s, const void *row, bool
 	return (struct cell){.text = s->sampling.event};
 }
 
+GET_TEXT(host_pmu_why, struct snap_host, pmu_why)
+
 static struct value sampling_value(const struct snapshot *s, double v)
 {
 	return s->sampling.open ? value_known(v) : value_na(WHY_NOT_OPEN);
@@ -140,6 +142,8 @@ static const struct field host_fields[] = {
 	{"sampling_hz", "HZ", "samples that are taken a second on each CPU", UNIT_COUNT, 5, 0, 0, 0, host_sampling_hz},
 	{"sampling_idle_pct", "%IDLESMP", "share of samples that found the CPU idle", UNIT_PCT, 8, 0, 0, 0, host_sampling_idle},
 	{"sampling_lost", "LOSTSMP", "samples that the kernel dropped in the interval", UNIT_COUNT, 7, 0, 1, 1, host_sampling_lost},
+	{"pmu_why", "PMU", "why a guest's counters may lie on this host, while somebody asks for guests' PMUs", UNIT_TEXT, 24,
+	 FIELD_SORT_UP | FIELD_PROSE, 0, 0, host_pmu_why},
 	{"events_by", "EVENTSBY", "what counts the events: bpf: the kernel does; perf: each is taken through perf's rings; none: nothing",
 	 UNIT_TEXT, 8, FIELD_SORT_UP, 0, 0, host_events_by},
 };

@@ -9,8 +9,8 @@
 #include "field.h"
 
 extern const struct field_list field_list_host, field_list_vm, field_list_vcpu, field_list_exit,
-	field_list_symbol, field_list_code, field_list_waited, field_list_slow, field_list_cpu,
-	field_list_thread, field_list_task, field_list_finding;
+	field_list_symbol, field_list_code, field_list_waited, field_list_slow, field_list_pmu,
+	field_list_cpu, field_list_thread, field_list_task, field_list_finding;
 
 #define FIELD_LIST(title, table, row)                                                              \
 	{                                                                                          \

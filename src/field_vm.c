@@ -213,6 +213,21 @@ WAIT_GETTERS(vcpu, struct snap_vcpu)
 	{"wake_p50_ns", "WAKEp50", H_WAKE_P50, UNIT_NS, 7, 0, 0, 0, p##_wake_p50}, \
 	{"wake_p99_ns", "WAKEp99", H_WAKE_P99, UNIT_NS, 7, 0, 0, 0, p##_wake_p99}
 
+/* --- the guest's PMU --- */
+#define H_PMU_MSR "exits by reads and writes of the guest's PMU registers, a second, while somebody asks"
+#define H_PMU_PCT "time of these exits: 100 x time / interval; of a VM the mean over its vCPUs"
+
+#define PMU_GETTERS(p, type)						\
+	GET_VALUE(p##_pmu_accesses, type, pmu.accesses)			\
+	GET_VALUE(p##_pmu_pct, type, pmu.pct)
+
+PMU_GETTERS(vm, struct snap_vm)
+PMU_GETTERS(vcpu, struct snap_vcpu)
+
+#define PMU_FIELDS(p)							\
+	{"pmu_msr_per_s", "PMU/s", H_PMU_MSR, UNIT_RATE, 6, 0, 0, 0, p##_pmu_accesses}, \
+	{"pmu_msr_pct", "%PMU", H_PMU_PCT, UNIT_PCT, 5, 0, 5, 10, p##_pmu_pct}
+
 static const struct field vm_fields[] = {
 	{"name", "VM", "name of the VM; where none is found comm:pid", UNIT_TEXT, 12,
 	 FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_name},
@@ -248,6 +263,7 @@ static const struct field vm_fields[] = {
 		    "100 x time from exit to entry, idle exits left out / (interval x vCPUs); it contains time off the CPU and may overlap %STEAL"),
 	SYMBOL_FIELDS(vm),
 	WAIT_FIELDS(vm, H_WAITED_VM),
+	PMU_FIELDS(vm),
 	{"cgroup", "CGROUP", "its control group", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0, vm_cgroup},
 };
 
@@ -265,6 +281,11 @@ GET_VALUE(vcpu_tsc_offset_s, struct snap_vcpu, tsc.offset_s)
 GET_VALUE(vcpu_tsc_scale, struct snap_vcpu, tsc.scale)
 GET_VALUE(vcpu_tsc_apart, struct snap_vcpu, tsc.apart_ns)
 GET_VALUE(vcpu_tsc_changes, struct snap_vcpu, tsc.changes)
+GET_VALUE(vcpu_pmu_total, struct snap_vcpu, pmu.total)
+GET_VALUE(vcpu_pmu_refused, struct snap_vcpu, pmu.refused)
+GET_TEXT(vcpu_pmu, struct snap_vcpu, pmu.what)
+GET_TEXT(vcpu_pmu_source, struct snap_vcpu, pmu.source)
+GET_TEXT(vcpu_pmu_global, struct snap_vcpu, pmu.global)
 /* clang-format on */
 
 static struct cell vcpu_vm(const struct snapshot *s, const void *row, bool total)
@@ -327,6 +348,15 @@ static const struct field vcpu_fields[] = {
 	{"tsc_changes", "CHANGES", "changes of the offset since kvmtop started; read in turn, some vCPUs an interval", UNIT_COUNT, 7, 0, 0, 0,
 	 vcpu_tsc_changes},
 	WAIT_FIELDS(vcpu, H_WAITED_VCPU),
+	{"pmu", "PMU", "the PMU that its guest has, while somebody asks: version, number and width of the counters; off; inferred: from what it wrote",
+	 UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_PROSE, 0, 0, vcpu_pmu},
+	{"pmu_global", "PMU GLOBAL", "its PMU's global registers as the guest has them: ctrl, one bit a counter; status, one bit an overflow", UNIT_TEXT, 22,
+	 FIELD_SORT_UP | FIELD_PROSE, 0, 0, vcpu_pmu_global},
+	{"pmu_source", "PMU SRC", "where that comes from: debugfs (a kernel with our patches) or inferred (the guest's writes since kvmtop looks)", UNIT_TEXT, 8,
+	 FIELD_SORT_UP, 0, 0, vcpu_pmu_source},
+	PMU_FIELDS(vcpu),
+	{"pmu_msrs", "PMU MSRS", "exits by its PMU's registers since kvmtop looks", UNIT_COUNT, 8, 0, 0, 0, vcpu_pmu_total},
+	{"pmu_refused", "REFUSED", "of them: refused (#GP), for the VM has no such register", UNIT_COUNT, 7, 0, 0, 0, vcpu_pmu_refused},
 };
 /* clang-format on */
 

@@ -21,7 +21,7 @@ struct format_state {
 	struct batch_columns columns; /* of --fields; n 0: all */
 	struct batch_rows rows;
 	bool vm_figures, vcpus, vm_exits, vcpu_exits, symbols, vcpu_symbols, code, slow, waited,
-		vcpu_waited, threads, cpus, tasks;
+		vcpu_waited, pmu, threads, cpus, tasks;
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
 	/* Reasons of figures that were absent or partial in this record: a bit a reason. */
@@ -48,11 +48,13 @@ static int json_open(const struct format_job *j, struct format_state **out, char
 		return -ENOMEM;
 	f->job = j;
 	f->vm_figures = j->whole || strcmp(table, "cpu") == 0 || strcmp(table, "vm") == 0 ||
-			strcmp(table, "waited") == 0;
-	f->vcpus = j->whole || strcmp(table, "cpu") == 0 || strncmp(table, "vcpu", 4) == 0;
+			strcmp(table, "waited") == 0 || strcmp(table, "pmu") == 0;
+	f->vcpus = j->whole || strcmp(table, "cpu") == 0 || strncmp(table, "vcpu", 4) == 0 ||
+		   strcmp(table, "pmu") == 0;
 	f->code = strcmp(table, "exit-code") == 0;
 	f->waited = strcmp(table, "waited") == 0;
 	f->vcpu_waited = strcmp(table, "vcpu-waited") == 0;
+	f->pmu = strcmp(table, "pmu") == 0;
 	f->slow = j->whole || strcmp(table, "slow") == 0;
 	f->symbols = j->whole || strcmp(table, "symbol") == 0;
 	f->vcpu_symbols = j->whole || strcmp(table, "vcpu-symbol") == 0;
@@ -258,6 +260,21 @@ static json_t *waited_array(struct format_state *f, const struct snapshot *s,
 	return a;
 }
 
+static json_t *pmu_array(struct format_state *f, const struct snapshot *s, const struct snap_pmu *p)
+{
+	json_t *a = json_array(), *o;
+
+	for (size_t i = p->first; i < p->first + p->n && i < s->npmcs; i++) {
+		if (!passed(f, TABLE_PMU, i))
+			continue;
+		o = json_object();
+		set_fields(f, o, TABLE_PMU, s, &s->pmcs[i], "|vm|vcpu|");
+		if (json_array_append_new(a, o))
+			f->rc = -ENOMEM;
+	}
+	return a;
+}
+
 static json_t *slow_array(struct format_state *f, const struct snapshot *s,
 			  const struct snap_vm *vm)
 {
@@ -294,6 +311,8 @@ static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 		set(f, o, "symbols", symbol_array(f, s, &v->sym));
 	if (f->vcpu_waited)
 		set(f, o, "waited", waited_array(f, s, &v->waits));
+	if (f->pmu)
+		set(f, o, "pmu_counters", pmu_array(f, s, &v->pmu));
 	return o;
 }
 

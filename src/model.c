@@ -86,6 +86,7 @@ static void vcpu_free(void *ctx, struct inv_vcpu *v)
 	if (s) {
 		sym_set_free(&s->sym);
 		waited_free(&s->waited);
+		model_pmu_free(s);
 		exits_vcpu_gone(&m->ex, &s->ex);
 	}
 	v->cookie[INV_COOKIE_MODEL] = NULL;
@@ -304,6 +305,8 @@ static const struct sink sink_template = {
 	.switches = model_on_switches,
 	.vcpu_events = model_on_vcpu_events,
 	.vcpu_stream = model_on_vcpu_stream,
+	.pmu = model_on_pmu,
+	.pmu_host = model_on_pmu_host,
 	.source = on_source,
 };
 

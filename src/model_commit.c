@@ -475,6 +475,7 @@ static void fill(struct commit *c)
 	model_code_rows(c);
 	model_waited_rows(c);
 	model_slice_rows(c);
+	model_pmu_rows(c);
 	model_slow_rows(c);
 	model_tsc_rows(c);
 	put_sources(c);
@@ -522,6 +523,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	model_code_next(m);
 	model_waits_next(m);
 	model_slices_next(m);
+	model_pmu_next(m);
 	model_host_next(m);
 	missing_next(&m->missing, watermark);
 	m->last = watermark;

@@ -21,6 +21,8 @@ struct commit {
 	uint32_t nsymbols, symbol_room;
 	struct snap_code *code_rows;
 	uint32_t ncode, code_room;
+	struct snap_pmc *pmc_rows;
+	uint32_t npmcs, pmc_room;
 	struct snap_waited *waited_rows;
 	uint32_t nwaited, waited_room;
 	bool no_memory;
@@ -88,6 +90,13 @@ void model_on_vcpu_stream(void *ctx, const struct vcpu_stream *s);
 void model_slice_rows(struct commit *c);
 void model_slices_next(struct model *m);
 void model_slices_free(struct model *m);
+
+/* model_pmu.c */
+void model_on_pmu(void *ctx, const struct pmu_reading *r);
+void model_on_pmu_host(void *ctx, const char *why);
+void model_pmu_rows(struct commit *c); /* when VMs, vCPUs and exits have their rows */
+void model_pmu_next(struct model *m);
+void model_pmu_free(struct model_vcpu *v);
 
 /* model_code.c */
 /* What is at an address of the guest's code. */

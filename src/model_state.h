@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "inventory.h"
 #include "model.h"
+#include "pmu.h"
 #include "symset.h"
 #include "use.h"
 #include "waited.h"
@@ -39,8 +40,15 @@ struct model_tsc_notes {
 	size_t n, cap;
 };
 
+/* A vCPU's PMU as read last and, where it was read before, then. */
+struct model_pmu {
+	struct pmu_state now, before;
+	int64_t time, time_before; /* 0: not read */
+};
+
 struct model_vcpu {
 	struct ex_vcpu ex;
+	struct model_pmu *pmu; /* NULL: nobody asked */
 	struct sym_set sym;
 	struct model_tsc tsc;
 	struct waited waited;
@@ -121,6 +129,7 @@ struct model {
 	struct vcpu_stream stream;
 	uint64_t stream_lost; /* of this interval */
 	struct model_tsc_notes tsc;
+	char pmu_why[200]; /* why a guest's counters may lie */
 	struct findings *findings;
 	struct value self_cpu, self_guest;
 	unsigned discovered, discovering;

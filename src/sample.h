@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct inv_thread;
+struct pmu_state;
 struct inv_vcpu;
 struct inv_vm;
 
@@ -329,6 +330,13 @@ struct vcpu_stream {
 	uint64_t lost; /* events since the last call */
 };
 
+/* A vCPU's PMU; it is read while somebody asks. */
+struct pmu_reading {
+	struct inv_vcpu *vcpu;
+	int64_t time; /* ns, when it was read */
+	const struct pmu_state *state;
+};
+
 /* Tasks that belong to no VM: the row "(other)". */
 struct task_reading {
 	pid_t pid;
@@ -385,6 +393,9 @@ struct sink {
 	void (*vcpu_events)(void *ctx, const struct sample *s, size_t n);
 	/* Before the first of them, and at each tick. NULL: not taken. */
 	void (*vcpu_stream)(void *ctx, const struct vcpu_stream *s);
+	void (*pmu)(void *ctx, const struct pmu_reading *r); /* NULL: not taken */
+	/* Why a guest's counters may lie on this host, in one line. NULL: not taken */
+	void (*pmu_host)(void *ctx, const char *why);
 	/* A source's state changed; mend may be NULL. Replaces what was said of it before. */
 	void (*source)(void *ctx, const char *name, int state /* enum source_state */,
 		       const char *why, const char *mend);

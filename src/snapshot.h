@@ -202,6 +202,40 @@ struct snap_tsc {
 	struct value changes; /* of the offset, since kvmtop reads it */
 };
 
+/* A counter of a guest's PMU (metrics.md, "Guest PMU"). */
+struct snap_pmc {
+	uint32_t vm; /* index into vms */
+	int32_t vcpu; /* index into vcpus */
+	bool fixed; /* a fixed-function counter */
+	bool enabled; /* by its own bits and the global ones, as far as they are known */
+	bool inferred; /* from what the guest wrote; else debugfs */
+	bool wrong; /* the guest believes that it counts, and it does not, or not all the time */
+	uint8_t nr;
+	const char *counter; /* "gp0", "fixed1" */
+	const char *event; /* what it counts: "cycles", "r412e"; "" nothing is selected */
+	const char *mode; /* "user+kernel", "kernel edge cmask=1" */
+	const char *select; /* the event select register, "0x43003c"; "" not known */
+	const char *host_event; /* state of the host's perf event behind it, "" not known */
+	const char *note; /* why it does not count, or less than the guest believes; "" */
+	struct value value; /* what RDPMC gives */
+	struct value rate; /* events a second */
+	struct value running; /* % of the time for which it was on a CPU's counter */
+	struct value overflows; /* since the vCPU was made */
+	struct value accesses; /* exits a second by its MSRs */
+};
+
+/* What VMs and vCPUs have of their PMUs; where nobody asked, not known. */
+struct snap_pmu {
+	struct value accesses; /* exits a second by MSRs of the PMU */
+	struct value pct; /* time of these exits, % of the interval; of a VM the mean over vCPUs */
+	/* Of vCPUs. */
+	struct value total, refused; /* accesses since somebody looks; of them: #GP */
+	const char *source; /* "debugfs", "inferred", "" not known */
+	const char *what; /* "version 2, 6 counters of 48 bits"; "" not known */
+	const char *global; /* "ctrl 0x3 status 0x0"; "" not known */
+	uint32_t first, n; /* rows in snapshot.pmcs */
+};
+
 enum waited_kind {
 	WAITED_VM, /* a thread of a VM: its own, or another's */
 	WAITED_TASK,
@@ -249,6 +283,7 @@ struct snap_vcpu {
 	struct snap_samples sym;
 	struct snap_tsc tsc;
 	struct snap_waits waits;
+	struct snap_pmu pmu;
 };
 
 enum why_kind { WHY_ROW_NONE, WHY_ROW_STEAL, WHY_ROW_QUOTA, WHY_ROW_EXITS, WHY_ROW_SYMBOL };
@@ -270,6 +305,7 @@ struct snap_vm {
 	struct snap_samples sym;
 	uint32_t code_first, code_n; /* in snapshot.code */
 	struct snap_waits waits;
+	struct snap_pmu pmu;
 	struct snap_slows slow;
 	const char *sym_why; /* why its guest's samples have no names, "" */
 	const char *sym_mend; /* the command that brings them, "" */
@@ -333,6 +369,7 @@ struct snap_host {
 	bool entry_exit; /* kvm_entry/kvm_exit were seen on this kernel */
 	uint8_t events_by; /* enum events_by: the source of exits and accesses */
 	uint64_t switches; /* of tasks, that passed through a program; 0: nobody watches waits */
+	const char *pmu_why; /* why a guest's counters may lie here, "" nobody asked */
 	bool root;
 	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */
 };
@@ -368,13 +405,14 @@ struct snapshot {
 	const struct snap_waited *waited;
 	const struct snap_slow *slow;
 	const struct snap_slice *slices;
+	const struct snap_pmc *pmcs;
 	const struct snap_tsc_event *tsc_events;
 	const struct snap_thread *threads;
 	const struct snap_task *tasks;
 	const struct snap_cpu *cpus;
 	const struct snap_finding *findings; /* most pressing first */
 	const struct snap_source *sources;
-	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, nslices, ntsc_events,
+	size_t nvms, nvcpus, nexits, nsymbols, ncode, nwaited, nslow, nslices, npmcs, ntsc_events,
 		nthreads, ntasks, ncpus, nfindings, nsources;
 	unsigned open_kinds; /* KIND_BIT: what was collected over the whole interval */
 	uint64_t slow_ns; /* exits that take longer are in .slow; 0: nobody looks for them */

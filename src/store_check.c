@@ -46,7 +46,8 @@ static bool vms_ok(const struct snapshot *s)
 	for (size_t i = 0; i < s->nvcpus; i++)
 		if (!index_ok(s->vcpus[i].vm, s->nvms) ||
 		    !tables_ok(s, &s->vcpus[i].ex, &s->vcpus[i].sym) ||
-		    !range_ok(s->vcpus[i].waits.first, s->vcpus[i].waits.n, s->nwaited))
+		    !range_ok(s->vcpus[i].waits.first, s->vcpus[i].waits.n, s->nwaited) ||
+		    !range_ok(s->vcpus[i].pmu.first, s->vcpus[i].pmu.n, s->npmcs))
 			return false;
 	for (size_t i = 0; i < s->nthreads; i++)
 		if (!index_ok(s->threads[i].vm, s->nvms))
@@ -79,6 +80,9 @@ static bool rows_ok(const struct snapshot *s)
 		if (!index_ok(s->waited[i].vm, s->nvms) ||
 		    (s->waited[i].vcpu != -1 && !index_ok(s->waited[i].vcpu, s->nvcpus)))
 			return false;
+	for (size_t i = 0; i < s->npmcs; i++)
+		if (!index_ok(s->pmcs[i].vm, s->nvms) || !index_ok(s->pmcs[i].vcpu, s->nvcpus))
+			return false;
 	for (size_t i = 0; i < s->nslow; i++)
 		if (!index_ok(s->slow[i].vm, s->nvms) || s->slow[i].end > TIME_MOST ||
 		    s->slow[i].end < -TIME_MOST ||
@@ -98,7 +102,8 @@ static bool rows_ok(const struct snapshot *s)
 /* Rows belong to one level each: whoever copies them by level needs no more room than there is. */
 static bool sums_ok(const struct snapshot *s)
 {
-	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0, waited = 0, slow = 0;
+	uint64_t exits = s->host.ex.n, threads = 0, code = 0, vcpus = 0, waited = 0, slow = 0,
+		 pmcs = 0;
 	uint64_t symbols = (uint64_t)s->host.sym.rows + s->host.other_sym.rows;
 
 	for (size_t i = 0; i < s->nvms; i++) {
@@ -114,10 +119,11 @@ static bool sums_ok(const struct snapshot *s)
 		exits += s->vcpus[i].ex.n;
 		symbols += s->vcpus[i].sym.rows;
 		waited += s->vcpus[i].waits.n;
+		pmcs += s->vcpus[i].pmu.n;
 	}
 	return exits <= s->nexits && symbols <= s->nsymbols && vcpus <= s->nvcpus &&
 	       threads <= s->nthreads && code <= s->ncode && waited <= s->nwaited &&
-	       slow <= s->nslow;
+	       slow <= s->nslow && pmcs <= s->npmcs;
 }
 
 static bool times_ok(const struct snapshot *s)

@@ -97,6 +97,14 @@ static const struct store_field slows_fields[] = {
 	END,
 };
 
+static const struct store_field pmu_fields[] = {
+	ONE(1, VALUE, struct snap_pmu, accesses), ONE(2, VALUE, struct snap_pmu, pct),
+	ONE(3, TEXT, struct snap_pmu, source),	  ONE(4, TEXT, struct snap_pmu, what),
+	ONE(5, TEXT, struct snap_pmu, global),	  ONE(6, U32, struct snap_pmu, first),
+	ONE(7, U32, struct snap_pmu, n),	  ONE(8, VALUE, struct snap_pmu, total),
+	ONE(9, VALUE, struct snap_pmu, refused),  END,
+};
+
 static const struct store_field interval_fields[] = {
 	ONE(1, U64, struct snapshot, seq),
 	ONE(2, I64, struct snapshot, time),
@@ -165,6 +173,7 @@ static const struct store_field host_fields[] = {
 	ONE(39, U32, struct snap_host, discovered),
 	ENUM(40, U8, struct snap_host, events_by, EVENTS_BY_BPF),
 	ONE(41, U64, struct snap_host, switches),
+	ONE(42, TEXT, struct snap_host, pmu_why),
 	END,
 };
 
@@ -213,6 +222,7 @@ static const struct store_field vm_fields[] = {
 	ONE(32, U32, struct snap_vm, code_n),
 	PART(33, struct snap_vm, waits, waits_fields),
 	PART(34, struct snap_vm, slow, slows_fields),
+	PART(35, struct snap_vm, pmu, pmu_fields),
 	END,
 };
 
@@ -240,6 +250,7 @@ static const struct store_field vcpu_fields[] = {
 	PART(15, struct snap_vcpu, sym, samples_fields),
 	PART(16, struct snap_vcpu, tsc, tsc_fields),
 	PART(17, struct snap_vcpu, waits, waits_fields),
+	PART(18, struct snap_vcpu, pmu, pmu_fields),
 	END,
 };
 
@@ -357,6 +368,28 @@ static const struct store_field stream_fields[] = {
 	END,
 };
 
+static const struct store_field pmc_fields[] = {
+	ONE(1, U32, struct snap_pmc, vm),
+	ONE(2, I32, struct snap_pmc, vcpu),
+	ENUM(3, U8, struct snap_pmc, fixed, 1),
+	ENUM(4, U8, struct snap_pmc, enabled, 1),
+	ENUM(5, U8, struct snap_pmc, inferred, 1),
+	ENUM(6, U8, struct snap_pmc, wrong, 1),
+	ONE(7, U8, struct snap_pmc, nr),
+	ONE(8, TEXT, struct snap_pmc, counter),
+	ONE(9, TEXT, struct snap_pmc, event),
+	ONE(10, TEXT, struct snap_pmc, mode),
+	ONE(11, TEXT, struct snap_pmc, select),
+	ONE(12, TEXT, struct snap_pmc, host_event),
+	ONE(13, LINE, struct snap_pmc, note),
+	ONE(14, VALUE, struct snap_pmc, value),
+	ONE(15, VALUE, struct snap_pmc, rate),
+	ONE(16, VALUE, struct snap_pmc, running),
+	ONE(17, VALUE, struct snap_pmc, overflows),
+	ONE(18, VALUE, struct snap_pmc, accesses),
+	END,
+};
+
 static const struct store_field thread_fields[] = {
 	ONE(1, U32, struct snap_thread, vm),	      ONE(2, I32, struct snap_thread, tid),
 	ONE(3, TEXT, struct snap_thread, comm),	      ENUM(4, U8, struct snap_thread, role, 15),
@@ -426,6 +459,7 @@ const struct store_table store_tables[] = {
 	ROWS(STORE_SLOW, slow, slow_fields, struct snap_slow),
 	ROWS(STORE_SLICES, slices, slice_fields, struct snap_slice),
 	HERE(STORE_STREAM, stream, stream_fields, struct snap_stream, 1),
+	ROWS(STORE_PMCS, pmcs, pmc_fields, struct snap_pmc),
 	ROWS(STORE_THREADS, threads, thread_fields, struct snap_thread),
 	ROWS(STORE_TASKS, tasks, task_fields, struct snap_task),
 	ROWS(STORE_CPUS, cpus, cpu_fields, struct snap_cpu),

@@ -58,6 +58,7 @@ enum store_table_id {
 	STORE_SLOW,
 	STORE_SLICES,
 	STORE_STREAM,
+	STORE_PMCS,
 	STORE_TABLES_END,
 };
 

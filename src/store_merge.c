@@ -116,6 +116,7 @@ static struct key key_of(const struct merger *m, enum store_table_id id, const v
 {
 	const struct snap_code *code = row;
 	const struct snap_slow *slow = row;
+	const struct snap_pmc *pmc = row;
 	const struct snap_thread *thread = row;
 
 	switch (id) {
@@ -136,6 +137,9 @@ static struct key key_of(const struct merger *m, enum store_table_id id, const v
 	case STORE_SLOW:
 		return (struct key){
 			{m->vm_row[slow->vm], (uint64_t)slow->tid, (uint64_t)slow->end}};
+	case STORE_PMCS:
+		return (struct key){
+			{m->vm_row[pmc->vm], vcpu_key(m, pmc->vcpu), pmc->fixed, pmc->nr}};
 	case STORE_THREADS:
 		return (struct key){{m->vm_row[thread->vm], (uint64_t)thread->tid}};
 	case STORE_TASKS:
@@ -463,6 +467,8 @@ static void restore_row(const struct merger *m, const struct merge_table *t, siz
 		restore_samples(&((struct snap_vm *)row)->sym, &vm->sym);
 		break;
 	case STORE_VCPUS:
+		((struct snap_vcpu *)row)->pmu.total = vcpu->pmu.total;
+		((struct snap_vcpu *)row)->pmu.refused = vcpu->pmu.refused;
 		restore_exits(&((struct snap_vcpu *)row)->ex, &vcpu->ex);
 		restore_samples(&((struct snap_vcpu *)row)->sym, &vcpu->sym);
 		break;
@@ -471,6 +477,10 @@ static void restore_row(const struct merger *m, const struct merge_table *t, siz
 		break;
 	case STORE_SLOW:
 		*(struct snap_slow *)row = *(const struct snap_slow *)kept;
+		break;
+	case STORE_PMCS: /* states, but for the rates */
+		((struct snap_pmc *)row)->value = ((const struct snap_pmc *)kept)->value;
+		((struct snap_pmc *)row)->overflows = ((const struct snap_pmc *)kept)->overflows;
 		break;
 	case STORE_SYMBOLS:
 		((struct snap_symbol *)row)->pct_total =
@@ -501,6 +511,7 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 	struct snap_finding *f = row;
 	struct snap_waited *w = row;
 	struct snap_slow *slow = row;
+	struct snap_pmc *pmc = row;
 
 	switch (id) {
 	case STORE_VCPUS:
@@ -524,6 +535,10 @@ static void move_indexes(const struct merger *m, enum store_table_id id, void *r
 		break;
 	case STORE_THREADS:
 		((struct snap_thread *)row)->vm = m->vm_row[((struct snap_thread *)row)->vm];
+		break;
+	case STORE_PMCS:
+		pmc->vm = m->vm_row[pmc->vm];
+		pmc->vcpu = (int32_t)m->vcpu_row[pmc->vcpu];
 		break;
 	case STORE_SLOW:
 		slow->vm = m->vm_row[slow->vm];
@@ -587,8 +602,9 @@ static void finish_rows(const struct merger *m, struct merge_table *t)
 /* ---- all of it ---- */
 
 static const enum store_table_id merged_tables[] = {
-	STORE_HOST,   STORE_VMS,   STORE_VCPUS, STORE_EXITS,   STORE_SYMBOLS,  STORE_CODE,
-	STORE_WAITED, STORE_TASKS, STORE_CPUS,	STORE_THREADS, STORE_FINDINGS, STORE_SLOW,
+	STORE_HOST,	STORE_VMS,    STORE_VCPUS, STORE_EXITS, STORE_SYMBOLS,
+	STORE_CODE,	STORE_WAITED, STORE_TASKS, STORE_CPUS,	STORE_THREADS,
+	STORE_FINDINGS, STORE_SLOW,   STORE_PMCS,
 };
 
 #define NTABLES (sizeof(merged_tables) / sizeof(merged_tables[0]))

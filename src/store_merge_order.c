@@ -91,6 +91,16 @@ static int by_waited(const void *a, const void *b)
 	return c ? c : (x->ns < y->ns) - (x->ns > y->ns);
 }
 
+static int by_counter(const void *a, const void *b)
+{
+	const struct snap_pmc *x = a, *y = b;
+	int c = compare(x->vcpu, y->vcpu);
+
+	if (!c)
+		c = compare(x->fixed, y->fixed);
+	return c ? c : compare(x->nr, y->nr);
+}
+
 static int by_end(const void *a, const void *b)
 {
 	const struct snap_slow *x = a, *y = b;
@@ -145,6 +155,7 @@ static int order_vcpus(struct snapshot *s)
 	struct snap_waited *w = (struct snap_waited *)s->waited;
 	struct snap_finding *f = (struct snap_finding *)s->findings;
 	struct snap_slow *slow = (struct snap_slow *)s->slow;
+	struct snap_pmc *pmc = (struct snap_pmc *)s->pmcs;
 	struct snap_vcpu **order = malloc((s->nvcpus + 1) * sizeof(*order));
 	int32_t *place = malloc((s->nvcpus + 1) * sizeof(*place));
 
@@ -178,6 +189,8 @@ static int order_vcpus(struct snapshot *s)
 		f[i].vcpu = f[i].vcpu < 0 ? -1 : place[f[i].vcpu];
 	for (size_t i = 0; i < s->nslow; i++)
 		slow[i].vcpu = slow[i].vcpu < 0 ? -1 : place[slow[i].vcpu];
+	for (size_t i = 0; i < s->npmcs; i++)
+		pmc[i].vcpu = place[pmc[i].vcpu];
 	free(order);
 	free(place);
 	return 0;
@@ -221,6 +234,7 @@ static void clear_owners(struct snapshot *s)
 	for (size_t i = 0; i < s->nvcpus; i++) {
 		vcpus[i].ex.first = vcpus[i].ex.n = vcpus[i].sym.first = vcpus[i].sym.rows = 0;
 		vcpus[i].waits.first = vcpus[i].waits.n = 0;
+		vcpus[i].pmu.first = vcpus[i].pmu.n = 0;
 	}
 }
 
@@ -251,6 +265,12 @@ static void set_owners(struct snapshot *s)
 
 		if (!w->n++)
 			w->first = (uint32_t)i;
+	}
+	for (size_t i = 0; i < s->npmcs; i++) {
+		struct snap_pmu *pmu = &((struct snap_vcpu *)s->vcpus)[s->pmcs[i].vcpu].pmu;
+
+		if (!pmu->n++)
+			pmu->first = (uint32_t)i;
 	}
 	for (size_t i = 0; i < s->nslow; i++)
 		if (!vms[s->slow[i].vm].slow.n++)
@@ -322,6 +342,7 @@ int store_merge_order(struct snapshot *s)
 	qsort((void *)s->threads, s->nthreads, sizeof(*s->threads), by_thread);
 	qsort((void *)s->code, s->ncode, sizeof(*s->code), by_code);
 	qsort((void *)s->waited, s->nwaited, sizeof(*s->waited), by_waited);
+	qsort((void *)s->pmcs, s->npmcs, sizeof(*s->pmcs), by_counter);
 	qsort((void *)s->slow, s->nslow, sizeof(*s->slow), by_end);
 	keep_last_slow(s);
 	qsort((void *)s->cpus, s->ncpus, sizeof(*s->cpus), by_cpu);

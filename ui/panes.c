@@ -9,11 +9,11 @@
 #include "text.h"
 
 extern const struct pane pane_vcpus, pane_exits, pane_access, pane_symbols, pane_steal, pane_cpus,
-	pane_tsc, pane_threads, pane_slow;
+	pane_tsc, pane_pmu, pane_threads, pane_slow;
 
 static const struct pane *const all[] = {
-	&pane_vcpus, &pane_exits, &pane_access,	 &pane_symbols, &pane_steal,
-	&pane_cpus,  &pane_tsc,	  &pane_threads, &pane_slow,
+	&pane_vcpus, &pane_exits, &pane_access, &pane_symbols, &pane_steal,
+	&pane_cpus,  &pane_tsc,	  &pane_pmu,	&pane_threads, &pane_slow,
 };
 
 const struct pane *const *panes_all(size_t *n)

@@ -341,6 +341,7 @@ bool ui_pane_ctx(struct ui *ui, struct pane_ctx *out)
 struct title {
 	bool words; /* names of the panes that are not shown, not only their digits */
 	bool subtitle;
+	bool one; /* only the pane that is shown */
 };
 
 /* "1 vCPUs  2 Exits …" with the pane in force standing out. Returns the column after it. */
@@ -356,6 +357,8 @@ static int draw_tabs(struct ui *ui, const struct pane_ctx *c, const struct area 
 	for (size_t i = 0; i < n; i++) {
 		bool on = all[i]->key == ui->view.pane, words = on || t->words;
 
+		if (!on && t->one)
+			continue;
 		x = area_textf(a, 0, x, on ? ROLE_TAB_ON : ROLE_TAB, words ? " %c %s " : " %c%s",
 			       all[i]->key, words ? all[i]->title : " ");
 		if (!on || !t->subtitle || !all[i]->subtitle)
@@ -385,7 +388,9 @@ static void whose_pane(const struct pane_ctx *c, char *out, size_t size)
 static void draw_pane_title(struct ui *ui, const struct pane_ctx *c, const struct area *a)
 {
 	static const struct title ways[] = {
-		{true, true}, {false, true}, {true, false}, {false, false}};
+		{true, true, false},   {false, true, false}, {true, false, false},
+		{false, false, false}, {false, false, true},
+	};
 	struct area nothing = *a;
 	size_t way = 0, last = sizeof(ways) / sizeof(ways[0]) - 1;
 	char whose[128];

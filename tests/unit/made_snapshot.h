@@ -18,6 +18,8 @@ struct made {
 	bool no_symbols; /* nobody knows the guests' symbols */
 	bool slow; /* slow exits are looked for */
 	bool fine; /* the events of the first VM's vCPU 3 come one by one */
+	bool pmu; /* debugfs has the PMUs of the first VM's vCPUs 0 and 1 */
+	bool pmu_inferred; /* the same, from what they wrote */
 	bool no_waits; /* nobody sees who has the CPU */
 	bool names; /* names that want escaping and wide characters */
 	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */

@@ -143,6 +143,7 @@ static void every_member_is_recorded(void **state)
 	CHECK_MEMBERS(STORE_SLOW, struct snap_slow);
 	CHECK_MEMBERS(STORE_SLICES, struct snap_slice);
 	CHECK_MEMBERS(STORE_STREAM, struct snap_stream);
+	CHECK_MEMBERS(STORE_PMCS, struct snap_pmc);
 	CHECK_MEMBERS(STORE_THREADS, struct snap_thread);
 	CHECK_MEMBERS(STORE_TASKS, struct snap_task);
 	CHECK_MEMBERS(STORE_CPUS, struct snap_cpu);
@@ -200,6 +201,7 @@ static struct made made_of(unsigned i)
 			     .no_samples = i == 4,
 			     .no_symbols = i == 5,
 			     .names = i == 6,
+			     .pmu = i == 2 || i == 6,
 			     .seed = i > 6 ? i * 7919 : 0};
 }
 
@@ -470,7 +472,7 @@ static void counts_are_added_and_maxima_kept(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
-		const struct made m = {.nvms = 3, .step = i};
+		const struct made m = {.nvms = 3, .step = i, .pmu = i != 2};
 
 		part[i] = made_snapshot(&m);
 		assert_non_null(part[i]);
@@ -509,6 +511,13 @@ static void counts_are_added_and_maxima_kept(void **state)
 						 1e-3 * t->avg_ns + 1);
 	}
 	assert_int_equal(got, vm_max);
+	/* A counter is where the last part left it. */
+	assert_int_equal(sum->npmcs, 6);
+	assert_int_equal(sum->vcpus[1].pmu.first, 3);
+	assert_int_equal(sum->vcpus[1].pmu.n, 3);
+	assert_string_equal(sum->pmcs[5].counter, "gp2");
+	assert_int_equal(sum->pmcs[5].vcpu, 1);
+	assert_true(sum->pmcs[0].value.v == part[4]->pmcs[0].value.v);
 	snapshot_unref(sum);
 	/* One part alone stays what it is. */
 	assert_int_equal(store_merge(part, 1, &sum), 0);

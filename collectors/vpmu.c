@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Collector `vpmu`: what guests do with their PMUs. From the file `pmu` in debugfs where the kernel
+ * has it (kernel-support/); else the event selects as the guests last wrote them (kvm_msr), from
+ * the time on when somebody asked first. Both only while somebody asks: reading a counter that
+ * counts interrupts the CPU on which it does.
+ */
+#include "vpmu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "inventory.h"
+#include "kvm_bpf.h"
+#include "pmu.h"
+#include "sampling_event.h"
+#include "sysroot.h"
+#include "vpmu_msrs.h"
+
+#define SOURCE "vpmu"
+#define A_TICK 64 /* vCPUs */
+#define TEXT_MAX 8192 /* of the file: 48 counters have 7 KiB */
+#define LINGER_NS (60 * NS_PER_S) /* what guests wrote is kept in mind for those who come back */
+
+struct vpmu {
+	const struct collector_env *env;
+	struct vpmu_msrs *msrs; /* NULL: nobody asks, or it cannot be had */
+	bool asked, all, failed;
+	uint32_t vm; /* the selected one */
+	int64_t left; /* when the last one left who asked; 0: somebody asks */
+	size_t next; /* of the vCPUs that are asked for, in the inventory's order */
+	uint8_t vendor; /* enum pmu_vendor, of the host */
+	bool guests; /* they may have a PMU */
+	bool has_file, no_file; /* debugfs had a vCPU's file; had none */
+	const struct vpmu_entry *entry; /* of this tick, in the order of threads */
+	size_t nentry;
+	struct pmu_state state;
+	char text[TEXT_MAX];
+};
+
+/* ---- the host ---- */
+
+static uint8_t vendor_of(const struct sysroot *root)
+{
+	char buf[4096];
+	ssize_t n = sysroot_read(root, "proc/cpuinfo", buf, sizeof(buf));
+
+	if (n < 0 && n != -EFBIG)
+		return PMU_VENDOR_UNKNOWN;
+	if (strstr(buf, "AuthenticAMD") || strstr(buf, "HygonGenuine"))
+		return PMU_AMD;
+	return strstr(buf, "GenuineIntel") ? PMU_INTEL : PMU_VENDOR_UNKNOWN;
+}
+
+static void tell_host(struct vpmu *p)
+{
+	const struct sink *s = p->env->sink;
+	struct pmu_facts f;
+	char why[PROBE_TEXT];
+
+	pmu_facts_read(p->env->root, &f);
+	p->guests = f.guests;
+	vpmu_host_why(p->env->root, why, sizeof(why));
+	if (s->pmu_host)
+		s->pmu_host(s->ctx, why);
+}
+
+/* ---- MSRs ---- */
+
+/* Why it cannot be had, after -errno. */
+static void why_not(const struct collector_env *env, int err, struct kvm_reason *r)
+{
+	struct kvm_rights rights;
+
+	kvm_rights_read(&rights);
+	if (!sysroot_is_live(env->root)) {
+		snprintf(r->why, sizeof(r->why), "fixture: %s is no live host's root",
+			 sysroot_dir(env->root));
+		snprintf(r->mend, sizeof(r->mend), "run it without --root");
+		return;
+	}
+	if (err != -ENOTSUP && kvm_why_not(env->root, &rights, 0, r))
+		return;
+	kvm_bpf_why(err, r);
+}
+
+static int try(const struct collector_env *env, struct vpmu_msrs **out)
+{
+	const char *tracefs;
+	int rc;
+
+	if (!sysroot_is_live(env->root))
+		return -EXDEV;
+	tracefs = kvm_tracefs(env->root, &rc);
+	return tracefs ? vpmu_msrs_new(env->root, tracefs, out) : rc;
+}
+
+/* Says what is known of the two sources, once they were tried. */
+static void say(struct vpmu *p)
+{
+	const struct sink *s = p->env->sink;
+
+	if (p->has_file)
+		s->source(s->ctx, SOURCE, SOURCE_OK, "works: debugfs kvm/*/vcpu*/pmu", NULL);
+	else if (p->msrs)
+		s->source(
+			s->ctx, SOURCE, SOURCE_PARTIAL,
+			"inferred from what guests write: this kernel has no vcpu*/pmu in debugfs",
+			NULL);
+}
+
+static void load(struct vpmu *p)
+{
+	const struct sink *s = p->env->sink;
+	struct kvm_reason r;
+	int rc = try(p->env, &p->msrs);
+
+	if (!rc) {
+		say(p);
+		return;
+	}
+	p->msrs = NULL;
+	p->failed = true;
+	why_not(p->env, rc, &r);
+	s->source(s->ctx, SOURCE, SOURCE_OFF, r.why, r.mend[0] ? r.mend : NULL);
+}
+
+static void unload(struct vpmu *p)
+{
+	vpmu_msrs_free(p->msrs);
+	p->msrs = NULL;
+	p->entry = NULL;
+	p->nentry = 0;
+}
+
+static bool known(void *ctx, pid_t tid)
+{
+	return inventory_thread(((struct vpmu *)ctx)->env->inv, tid) != NULL;
+}
+
+/* What the thread's guest did, at most PMU_ACCESSES. */
+#define PMU_ACCESSES 96
+static size_t accesses_of(const struct vpmu *p, pid_t tid, struct pmu_access *out)
+{
+	size_t from = 0, to = p->nentry, n = 0;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->entry[mid].tid < tid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	for (; from < p->nentry && p->entry[from].tid == tid && n < PMU_ACCESSES; from++)
+		out[n++] = p->entry[from].a;
+	return n;
+}
+
+/* ---- a vCPU ---- */
+
+static int read_file(struct vpmu *p, const struct inv_vcpu *v)
+{
+	ssize_t n = sysroot_readf(p->env->root, p->text, sizeof(p->text),
+				  "sys/kernel/debug/kvm/%s/vcpu%d/pmu", v->vm->key, v->kvm_id);
+	int rc = n < 0 ? (int)n : pmu_parse(p->text, (size_t)n, &p->state);
+
+	if (!rc)
+		p->state.vendor = p->vendor;
+	return rc;
+}
+
+/* A file that is not understood is no reason to have nothing. */
+static void say_unknown(struct vpmu *p, int err)
+{
+	const struct sink *s = p->env->sink;
+
+	s->source(
+		s->ctx, SOURCE, SOURCE_PARTIAL,
+		err == -EPROTONOSUPPORT
+			? "inferred: debugfs vcpu*/pmu is of a later format than this kvmtop knows"
+			: "inferred: debugfs vcpu*/pmu cannot be read",
+		NULL);
+}
+
+static bool is_one(const struct inv_vcpu *v)
+{
+	return v->thread && v->thread->nvcpus == 1;
+}
+
+static void read_vcpu(struct vpmu *p, struct inv_vcpu *v)
+{
+	const struct sink *s = p->env->sink;
+	struct pmu_reading r = {.vcpu = v, .state = &p->state};
+	struct pmu_access a[PMU_ACCESSES];
+	size_t n = is_one(v) ? accesses_of(p, v->thread->tid, a) : 0;
+	int rc = read_file(p, v);
+
+	if (!rc) {
+		pmu_add_accesses(a, n, &p->state);
+		if (!p->has_file) {
+			p->has_file = true;
+			say(p);
+		}
+	} else if (!p->msrs || !is_one(v)) {
+		return;
+	} else {
+		pmu_infer(a, n, &p->state);
+		p->state.enabled = p->guests;
+		if (rc != -ENOENT && rc != -ESRCH && !p->no_file)
+			say_unknown(p, rc);
+		p->no_file = true;
+	}
+	r.time = clock_mono_ns();
+	s->pmu(s->ctx, &r);
+}
+
+static bool wanted(const struct vpmu *p, const struct inv_vm *vm)
+{
+	return (p->all || vm->id == p->vm) && !(vm->flags & (INV_GONE | INV_PROVISIONAL));
+}
+
+static void read_some(struct vpmu *p)
+{
+	size_t at = 0, from = p->next, end = p->next + A_TICK;
+
+	for (struct inv_vm *vm = inventory_first(p->env->inv); vm; vm = vm->next)
+		for (size_t i = 0; wanted(p, vm) && i < vm->nvcpu; i++, at++)
+			if (at >= from && at < end && !(vm->vcpu[i]->flags & INV_GONE))
+				read_vcpu(p, vm->vcpu[i]);
+	p->next = end < at ? end : 0;
+}
+
+static int vpmu_tick(void *state, int64_t now_ns, int64_t watermark)
+{
+	struct vpmu *p = state;
+
+	(void)watermark;
+	if (p->left && now_ns - p->left > LINGER_NS) {
+		unload(p);
+		p->left = 0;
+	}
+	if (!p->asked || !p->env->sink->pmu)
+		return 0;
+	tell_host(p);
+	p->nentry = 0;
+	if (p->msrs)
+		p->entry = vpmu_msrs_read(p->msrs, now_ns, known, p, &p->nentry);
+	read_some(p);
+	return 0;
+}
+
+static void vpmu_demand(void *state, const struct demand *d)
+{
+	struct vpmu *p = state;
+	bool asked = d->pmu_all || (d->pmu && d->vm);
+
+	p->all = d->pmu_all;
+	p->vm = d->vm;
+	if (p->asked && !asked) {
+		p->left = clock_mono_ns();
+		p->failed = false;
+	}
+	p->asked = asked;
+	if (!asked || !p->env->sink->pmu)
+		return;
+	p->left = 0;
+	/* At once: what a guest wrote before is not known. */
+	if (!p->msrs && !p->failed)
+		load(p);
+	tell_host(p);
+}
+
+static void vpmu_probe(const struct collector_env *env, struct probes *out)
+{
+	struct vpmu_msrs *m = NULL;
+	struct kvm_reason r;
+	int rc;
+
+	/* A program that collects loads it when somebody asks, and says then what came of it. */
+	if (env->sink)
+		return;
+	rc = try(env, &m);
+	vpmu_msrs_free(m);
+	if (rc) {
+		why_not(env, rc, &r);
+		probe_add(out, SOURCE, SOURCE_OFF, r.mend, "%s", r.why);
+		return;
+	}
+	probe_add(out, SOURCE, SOURCE_OK, NULL,
+		  "works: debugfs vcpu*/pmu where the kernel has it, else what guests write "
+		  "(kvm_msr)");
+}
+
+static int vpmu_open(const struct collector_env *env, void **state)
+{
+	struct vpmu *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->env = env;
+	p->vendor = vendor_of(env->root);
+	*state = p;
+	return 0;
+}
+
+static void vpmu_close(void *state)
+{
+	struct vpmu *p = state;
+
+	if (p)
+		unload(p);
+	free(p);
+}
+
+const struct collector collector_vpmu = {
+	.name = "vpmu",
+	.what = "what guests do with their PMUs, while asked for: debugfs on a kernel with our "
+		"patches, else their writes to its MSRs",
+	.probe = vpmu_probe,
+	.open = vpmu_open,
+	.tick = vpmu_tick,
+	.demand = vpmu_demand,
+	.close = vpmu_close,
+};

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The collector of guests' PMUs; registry.c lists it. */
+#ifndef KVMTOP_COLLECTORS_VPMU_H
+#define KVMTOP_COLLECTORS_VPMU_H
+
+#include "collector.h"
+
+struct sysroot;
+
+extern const struct collector collector_vpmu;
+
+/* Why a guest's counters may lie on this host: one line into out[size]. */
+void vpmu_host_why(const struct sysroot *root, char *out, size_t size);
+
+#endif
