@@ -332,7 +332,7 @@ static int put(const struct job *j, struct out *o)
 	if (j->o->sort)
 		(void)report_sort_find(j->o->sort, &v.sort);
 	if (j->o->perf_compat)
-		return report_put_as_perf(&v, perfdata_cpuid(j->p),
+		return report_put_as_perf(&v, perfdata_text(j->p, PERFDATA_CPUID),
 					  (enum kvm_kind)__builtin_ctz(j->q.kinds), o);
 	if (j->o->format == FORMAT_CSV)
 		rc = report_put_csv(&v, o);

@@ -17,7 +17,7 @@ const struct command commands[] = {
 	 "[FILE]", cmd_replay},
 	{"diff",
 	 "what grew and what shrank from one recording to another, or between two ranges of one: "
-	 "FILE@03:00-03:10; without FILE the default recording's",
+	 "FILE@03:00-03:10; without FILE the default recording's; files that perf recorded too",
 	 FOR_DIFF, "A B", cmd_diff},
 	{"bundle",
 	 "evidence for a colleague in one file: doctor, the host's facts, a recording's range, "

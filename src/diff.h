@@ -20,13 +20,14 @@
 
 struct filter;
 struct out;
+struct snap_vm;
 struct snapshot;
 struct store;
 
 #define DIFF_BLOCKS 100
 #define DIFF_BLOCKS_LEAST 5 /* with fewer nothing is said about noise */
 #define DIFF_HOST UINT32_MAX /* in place of a VM */
-#define DIFF_ALL "(all)" /* all exits of a VM */
+#define DIFF_ALL "(all)" /* all samples of a part */
 
 enum diff_what {
 	DIFF_HOSTS, /* % of the host's CPU time */
@@ -73,10 +74,19 @@ struct diff_vm {
 	uint64_t seen; /* the interval in which it was seen last */
 };
 
+/* Which samples count: of one file, its host's code can be compared with its guests'. */
+enum diff_part { DIFF_WHOLE, DIFF_HOST_PART, DIFF_GUEST_PART };
+
+/* kind of DIFF_SYMBOLS in such a part: either side's; DIFF_ALL has all of it. */
+enum { DIFF_KERNEL = DOMAIN_NR + 1, DIFF_USER };
+
 struct diff_side {
 	const char *label; /* "A", "B" */
 	const char *path;
 	const struct filter *filter; /* which VMs; NULL: all */
+	enum diff_part part;
+	bool by_perf; /* a file of perf's: no wall clock, no names, few facts; intervals are slices
+		       */
 	int64_t first, last; /* ns since 1970: where its first interval begins and its last ends */
 	uint64_t intervals, lost;
 	int64_t shortest, longest; /* lengths of its intervals, ns */
@@ -94,6 +104,19 @@ struct diff_side {
 };
 
 /*
+ * For who fills a side (diff_read.c, report_side.c): adds to a figure of a block below DIFF_BLOCKS.
+ * 0, -ENOMEM, or -E2BIG: more figures than any host has.
+ */
+int diff_put(struct diff_side *side, uint32_t vm, unsigned block, const struct diff_series *key,
+	     double v);
+/* The number of the VM `vm` in interval `at`, a new one where it was not seen. 0 or as above. */
+int diff_vm_number(struct diff_side *side, const struct snap_vm *vm, uint64_t at, uint32_t hint,
+		   uint32_t *out);
+/* Whether a domain is of the side's part; and the kind that its rows have. */
+bool diff_wants_domain(const struct diff_side *side, unsigned domain);
+uint8_t diff_domain_kind(const struct diff_side *side, unsigned domain);
+
+/*
  * Reads the intervals of a store whose middle lies from `from` to `to` (ns since 1970). Set label,
  * path and filter, the rest zero. 0, -ENOENT: there is none, or another -errno. diff_side_free() in
  * any case.
@@ -105,7 +128,8 @@ int diff_add(struct diff_side *side, const struct snapshot *s, uint64_t at, uint
 /* NULL: none. Texts of `key` are compared; block and sum are not. */
 const struct diff_series *diff_find(const struct diff_side *side, const struct diff_series *key);
 
-enum diff_by { DIFF_BY_UUID, DIFF_BY_NAME, DIFF_BY_MAP, DIFF_BY_PROCESS };
+/* DIFF_BY_ONE: a file of perf's has no names, and there is one VM on either side. */
+enum diff_by { DIFF_BY_UUID, DIFF_BY_NAME, DIFF_BY_MAP, DIFF_BY_PROCESS, DIFF_BY_ONE };
 
 struct diff_pair {
 	uint32_t a, b;

@@ -59,16 +59,17 @@ static void csv_fact(struct out *out, const char *name, const char *a, const cha
 void diff_csv(const struct diff *d, struct out *out)
 {
 	const struct host_facts *a = &d->side[0].facts, *b = &d->side[1].facts;
+	bool all = !d->side[0].by_perf && !d->side[1].by_perf; /* perf records few of them */
 
 	out_text(out, "table,vm_a,vm_b,kind,what,module,unit,a,b,change,low,high,share_a_pct,"
 		      "share_b_pct,larger_than_noise\n");
 	for (size_t i = 0; i < a->n; i++) {
 		const char *other = host_facts_get(b, a->fact[i].name);
 
-		if (!other || strcmp(other, a->fact[i].value) != 0)
+		if (other ? strcmp(other, a->fact[i].value) != 0 : all)
 			csv_fact(out, a->fact[i].name, a->fact[i].value, other ? other : "");
 	}
-	for (size_t i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n && all; i++)
 		if (!host_facts_get(a, b->fact[i].name))
 			csv_fact(out, b->fact[i].name, "", b->fact[i].value);
 	for (size_t i = 0; i < d->nrows; i++)
@@ -97,10 +98,12 @@ static json_t *number_of(bool known, double v)
 	return known ? json_real(v) : json_null();
 }
 
-static json_t *time_of(int64_t wall)
+static json_t *time_of(const struct diff_side *s, int64_t wall)
 {
 	char buf[64];
 
+	if (s->by_perf)
+		return json_null();
 	format_time(buf, sizeof(buf),
 		    (struct timespec){.tv_sec = wall / NS_PER_S, .tv_nsec = wall % NS_PER_S});
 	return json_string(buf);
@@ -109,14 +112,16 @@ static json_t *time_of(int64_t wall)
 static json_t *side_of(const struct diff_side *s)
 {
 	return json_pack("{so so so sI sf sI sI so so}", "file", text_of(s->path), "from",
-			 time_of(s->first), "to", time_of(s->last), "intervals",
+			 time_of(s, s->first), "to", time_of(s, s->last), "intervals",
 			 (json_int_t)s->intervals, "seconds", (double)s->length / 1e9, "lost",
 			 (json_int_t)s->lost, "damaged", (json_int_t)s->damaged, "node",
 			 text_of(s->node), "boot_id", text_of(s->boot_id));
 }
 
-static json_t *facts_of(const struct host_facts *a, const struct host_facts *b)
+static json_t *facts_of(const struct diff *d)
 {
+	const struct host_facts *a = &d->side[0].facts, *b = &d->side[1].facts;
+	bool full = !d->side[0].by_perf && !d->side[1].by_perf;
 	json_t *all = json_object();
 
 	for (int other = 0; other < 2; other++) {
@@ -127,7 +132,7 @@ static json_t *facts_of(const struct host_facts *a, const struct host_facts *b)
 			const char *y = host_facts_get(b, f->fact[i].name);
 			json_t *name = text_of(f->fact[i].name);
 
-			if (!x || !y || strcmp(x, y) != 0)
+			if (x && y ? strcmp(x, y) != 0 : full)
 				json_object_set_new(all, name ? json_string_value(name) : "",
 						    json_pack("{so so}", "a",
 							      x ? text_of(x) : json_null(), "b",
@@ -199,9 +204,8 @@ int diff_json(const struct diff *d, struct out *out)
 	for (size_t i = 0; i < d->nrows; i++)
 		json_array_append_new(rows, row_of(d, &d->row[i]));
 	all = json_pack("{so so so so so so so}", "a", side_of(&d->side[0]), "b",
-			side_of(&d->side[1]), "host_differs",
-			facts_of(&d->side[0].facts, &d->side[1].facts), "vms", vms_of(d), "only_a",
-			only_of(d, 0), "only_b", only_of(d, 1), "rows", rows);
+			side_of(&d->side[1]), "host_differs", facts_of(d), "vms", vms_of(d),
+			"only_a", only_of(d, 0), "only_b", only_of(d, 1), "rows", rows);
 	if (all && json_array_size(json_object_get(all, "rows")) == d->nrows)
 		text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
 	json_decref(all);

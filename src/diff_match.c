@@ -29,6 +29,8 @@ static bool alike(const struct diff *d, const struct diff_vm *a, const struct di
 	case DIFF_BY_NAME:
 		return !a->by_pid && !b->by_pid && strcmp(a->name, b->name) == 0;
 	case DIFF_BY_PROCESS:
+		if (d->side[0].part != DIFF_WHOLE) /* of one file */
+			return strcmp(a->vm_id, b->vm_id) == 0;
 		return *a->vm_id && strcmp(a->vm_id, b->vm_id) == 0 && !d->side[0].boots &&
 		       !d->side[1].boots && *d->side[0].boot_id &&
 		       strcmp(d->side[0].boot_id, d->side[1].boot_id) == 0;
@@ -123,6 +125,9 @@ int diff_match(struct diff *d, const char *const *map, size_t nmap, char *err, s
 	pair_all(d, DIFF_BY_UUID);
 	pair_all(d, DIFF_BY_NAME);
 	pair_all(d, DIFF_BY_PROCESS);
+	if (!d->npairs && (d->side[0].by_perf || d->side[1].by_perf) && d->side[0].nvm == 1 &&
+	    d->side[1].nvm == 1)
+		d->pair[d->npairs++] = (struct diff_pair){0, 0, DIFF_BY_ONE};
 	if (d->npairs)
 		return 0;
 	list_names(&d->side[0], a, sizeof(a));

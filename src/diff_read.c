@@ -113,29 +113,36 @@ struct adder {
 	int rc;
 };
 
+int diff_put(struct diff_side *side, uint32_t vm, unsigned block, const struct diff_series *like,
+	     double v)
+{
+	struct diff_series key = *like, *s;
+	uint32_t *slot;
+	int rc = grow(side);
+
+	if (rc)
+		return rc;
+	key.vm = vm;
+	slot = find_slot(side, &key);
+	if (!*slot) {
+		rc = new_series(side, &key, slot);
+		if (rc)
+			return rc;
+	}
+	s = &side->series[*slot - 1];
+	s->block[block] += v;
+	s->sum += v;
+	return 0;
+}
+
 static void add(struct adder *a, enum diff_what what, unsigned kind, const char *name,
 		const char *module, double v)
 {
-	const struct diff_series key = {.vm = a->vm,
-					.what = (uint8_t)what,
-					.kind = (uint8_t)kind,
-					.name = name,
-					.module = module};
-	struct diff_series *s;
-	uint32_t *slot;
+	const struct diff_series key = {
+		.what = (uint8_t)what, .kind = (uint8_t)kind, .name = name, .module = module};
 
 	if (!a->rc)
-		a->rc = grow(a->side);
-	if (a->rc)
-		return;
-	slot = find_slot(a->side, &key);
-	if (!*slot)
-		a->rc = new_series(a->side, &key, slot);
-	if (a->rc)
-		return;
-	s = &a->side->series[*slot - 1];
-	s->block[a->block] += v;
-	s->sum += v;
+		a->rc = diff_put(a->side, a->vm, a->block, &key, v);
 }
 
 /* ---- VMs ---- */
@@ -178,8 +185,8 @@ static int new_vm(struct diff_side *side, const struct snap_vm *vm, const char *
 }
 
 /* The same VM has the same number over all intervals, also when it was started anew meanwhile. */
-static int number_of(struct diff_side *side, const struct snap_vm *vm, uint64_t at, uint32_t hint,
-		     uint32_t *out)
+int diff_vm_number(struct diff_side *side, const struct snap_vm *vm, uint64_t at, uint32_t hint,
+		   uint32_t *out)
 {
 	/* A UUID that another VM has as well is no one's. */
 	const char *uuid = strcmp(vm->vm_id, vm->uuid) == 0 ? vm->uuid : "";
@@ -308,6 +315,21 @@ static void add_exits(struct adder *a, const struct snapshot *s, const struct sn
 			add(a, DIFF_TIME, k, "", "", vcpu_s);
 }
 
+bool diff_wants_domain(const struct diff_side *side, unsigned domain)
+{
+	if (side->part == DIFF_WHOLE)
+		return true;
+	return domain < DOMAIN_NR && DOMAIN_IS_GUEST(domain) == (side->part == DIFF_GUEST_PART);
+}
+
+uint8_t diff_domain_kind(const struct diff_side *side, unsigned domain)
+{
+	if (side->part == DIFF_WHOLE)
+		return (uint8_t)domain;
+	return domain == DOMAIN_HOST_KERNEL || domain == DOMAIN_GUEST_KERNEL ? DIFF_KERNEL
+									     : DIFF_USER;
+}
+
 static void add_symbols(struct adder *a, const struct snapshot *s, const struct snap_vm *vm,
 			double vcpu_s)
 {
@@ -318,8 +340,14 @@ static void add_symbols(struct adder *a, const struct snapshot *s, const struct 
 	for (uint32_t i = vm->sym.first; i < vm->sym.first + vm->sym.rows; i++) {
 		const struct snap_symbol *y = &s->symbols[i];
 		double v = (double)y->samples * a_sample;
+		unsigned domain = y->other ? DOMAIN_NR : y->key.domain;
 
-		add(a, DIFF_SYMBOLS, y->other ? DOMAIN_NR : y->key.domain, y->name, y->module, v);
+		if (!diff_wants_domain(a->side, domain))
+			continue;
+		domain = diff_domain_kind(a->side, domain);
+		add(a, DIFF_SYMBOLS, domain, y->name, y->module, v);
+		if (a->side->part != DIFF_WHOLE)
+			add(a, DIFF_SYMBOLS, domain, DIFF_ALL, "", v);
 		add(a, DIFF_TOTAL, DIFF_TOTAL_SAMPLES, "", "", v);
 	}
 	add(a, DIFF_TIME, DIFF_TIME_SAMPLES, "", "", vcpu_s);
@@ -331,10 +359,12 @@ static void add_vm(struct adder *a, const struct snapshot *s, const struct snap_
 
 	if (!vm->nvcpu)
 		return;
-	add_use(a, vm, dt);
-	add_wakes(a, &vm->waits, dt);
-	add_waited(a, s, vm, vcpu_s);
-	add_exits(a, s, vm, vcpu_s);
+	if (a->side->part == DIFF_WHOLE) {
+		add_use(a, vm, dt);
+		add_wakes(a, &vm->waits, dt);
+		add_waited(a, s, vm, vcpu_s);
+		add_exits(a, s, vm, vcpu_s);
+	}
 	add_symbols(a, s, vm, vcpu_s);
 }
 
@@ -370,11 +400,12 @@ int diff_add(struct diff_side *side, const struct snapshot *s, uint64_t at, uint
 	if (s->dt <= 0)
 		return 0;
 	add_interval(side, s);
-	add_host(&a, &s->host, (double)s->dt / 1e9);
+	if (side->part == DIFF_WHOLE)
+		add_host(&a, &s->host, (double)s->dt / 1e9);
 	for (size_t i = 0; i < s->nvms && !a.rc; i++) {
 		if (side->filter && !filter_vm(side->filter, &s->vms[i]))
 			continue;
-		a.rc = number_of(side, &s->vms[i], at, (uint32_t)i, &a.vm);
+		a.rc = diff_vm_number(side, &s->vms[i], at, (uint32_t)i, &a.vm);
 		if (!a.rc)
 			add_vm(&a, s, &s->vms[i]);
 	}

@@ -42,7 +42,8 @@ const char *diff_by_name(enum diff_by by)
 	static const char *const names[] = {[DIFF_BY_UUID] = "uuid",
 					    [DIFF_BY_NAME] = "name",
 					    [DIFF_BY_MAP] = "map",
-					    [DIFF_BY_PROCESS] = "process"};
+					    [DIFF_BY_PROCESS] = "process",
+					    [DIFF_BY_ONE] = "there being one"};
 
 	return (unsigned)by < sizeof(names) / sizeof(names[0]) ? names[by] : "";
 }
@@ -53,6 +54,8 @@ const char *diff_kind_name(const struct diff_row *r)
 		return field_kind_name((enum kvm_kind)r->kind);
 	if (r->what == DIFF_SYMBOLS && r->kind < DOMAIN_NR)
 		return field_domain_name((enum ip_domain)r->kind);
+	if (r->what == DIFF_SYMBOLS && r->kind > DOMAIN_NR)
+		return r->kind == DIFF_KERNEL ? "kernel" : "user";
 	if (r->what == DIFF_WAITED)
 		return field_waited_kind((enum waited_kind)r->kind);
 	return "";
@@ -129,7 +132,7 @@ static void put_row(const struct diff *d, const struct diff_row *r, struct out *
 		snprintf(what, sizeof(what), "%s%s%s",
 			 r->kind == KIND_VMEXIT ? "" : diff_kind_name(r),
 			 r->kind == KIND_VMEXIT ? "" : " ", r->name);
-	else if (r->what == DIFF_SYMBOLS && r->kind < DOMAIN_NR)
+	else if (r->what == DIFF_SYMBOLS && *diff_kind_name(r))
 		snprintf(what, sizeof(what), "%s %s", diff_kind_name(r), r->name);
 	else
 		snprintf(what, sizeof(what), "%s", r->name);
@@ -174,8 +177,16 @@ static void put_side(const struct diff_side *s, struct out *out)
 	text_escape(safe, sizeof(safe), s->path);
 	store_time_text(from, sizeof(from), s->first);
 	store_time_text(to, sizeof(to), s->last);
-	out_printf(out, "%s  %s: %s to %s: %llu intervals of %.3g", s->label, safe, from, to,
-		   (unsigned long long)s->intervals, (double)s->shortest / 1e9);
+	out_printf(out, "%s  %s%s: ", s->label, safe,
+		   s->part == DIFF_HOST_PART	? ", the host's side"
+		   : s->part == DIFF_GUEST_PART ? ", the guests' side"
+						: "");
+	if (s->by_perf)
+		out_printf(out, "%.4g s that perf recorded: ", (double)s->length / 1e9);
+	else
+		out_printf(out, "%s to %s: ", from, to);
+	out_printf(out, "%llu intervals of %.3g", (unsigned long long)s->intervals,
+		   (double)s->shortest / 1e9);
 	if (s->longest > s->shortest * 1.05)
 		out_printf(out, " to %.3g", (double)s->longest / 1e9);
 	out_printf(out, " s, %zu VMs, %u vCPUs\n", s->nvm, nvcpu);
@@ -204,8 +215,8 @@ static void put_fact(struct out *out, const char *name, const char *a, const cha
 }
 
 /* What differs between the two; both are in the order of names. */
-static size_t put_facts(const struct host_facts *a, const struct host_facts *b, const char *title,
-			struct out *out)
+static size_t put_facts(const struct host_facts *a, const struct host_facts *b, bool all,
+			const char *title, struct out *out)
 {
 	size_t i = 0, k = 0, n = 0;
 
@@ -214,7 +225,7 @@ static size_t put_facts(const struct host_facts *a, const struct host_facts *b, 
 		const struct host_fact *x = c <= 0 ? &a->fact[i++] : NULL;
 		const struct host_fact *y = c >= 0 ? &b->fact[k++] : NULL;
 
-		if (x && y && strcmp(x->value, y->value) == 0)
+		if (x && y ? strcmp(x->value, y->value) == 0 : !all)
 			continue;
 		if (!n++)
 			out_printf(out, "\n%s\n", title);
@@ -226,20 +237,22 @@ static size_t put_facts(const struct host_facts *a, const struct host_facts *b, 
 static void put_hosts(const struct diff *d, struct out *out)
 {
 	const struct diff_side *a = &d->side[0], *b = &d->side[1];
+	bool all = !a->by_perf && !b->by_perf; /* perf records few of them */
 
+	if (a->part != DIFF_WHOLE)
+		return; /* one and the same */
 	for (int i = 0; i < 2; i++)
 		if (!d->side[i].facts.n)
-			out_printf(out,
-				   "\nfacts of the host are not in %s: an older kvmtop recorded "
-				   "it\n",
-				   d->side[i].label);
+			out_printf(out, "\nfacts of the host are not in %s: %s\n", d->side[i].label,
+				   d->side[i].by_perf ? "perf recorded none"
+						      : "an older kvmtop recorded it");
 	if (a->before.n && a->facts.n)
-		put_facts(&a->before, &a->facts, "the host changed within A", out);
+		put_facts(&a->before, &a->facts, true, "the host changed within A", out);
 	if (b->before.n && b->facts.n)
-		put_facts(&b->before, &b->facts, "the host changed within B", out);
+		put_facts(&b->before, &b->facts, true, "the host changed within B", out);
 	if (!a->facts.n || !b->facts.n)
 		return;
-	if (!put_facts(&a->facts, &b->facts, "what differs of the host", out))
+	if (!put_facts(&a->facts, &b->facts, all, "what differs of the host", out))
 		out_text(out, "\nthe host is the same in both, as far as it was recorded\n");
 }
 

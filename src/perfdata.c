@@ -184,6 +184,12 @@ static int take_tracing(struct perfdata *p, struct cursor c)
 	return 0;
 }
 
+static bool is_text(unsigned feature)
+{
+	return feature == PERFDATA_HOST || feature == PERFDATA_KERNEL || feature == PERFDATA_ARCH ||
+	       feature == PERFDATA_CPUID;
+}
+
 int perfdata_take_feature(struct perfdata *p, unsigned feature, struct cursor c)
 {
 	const uint8_t *text;
@@ -191,14 +197,14 @@ int perfdata_take_feature(struct perfdata *p, unsigned feature, struct cursor c)
 
 	if (feature == FEATURE_TRACING_DATA)
 		return take_tracing(p, c);
-	if (feature != FEATURE_CPUID || p->cpuid)
+	if (!is_text(feature) || p->text[feature])
 		return 0;
 	n = take_u32(&c);
 	text = take(&c, n);
 	if (!text)
 		return 0;
-	p->cpuid = strndup((const char *)text, n);
-	return p->cpuid ? 0 : -ENOMEM;
+	p->text[feature] = strndup((const char *)text, n);
+	return p->text[feature] ? 0 : -ENOMEM;
 }
 
 static int load_feature(struct perfdata *p, unsigned feature, struct span s)
@@ -222,11 +228,11 @@ static int take_features(struct perfdata *p, const struct file_header *h)
 
 	if (!h->data.size || all.offset < h->data.size)
 		return 0; /* cut off before its end was written */
-	for (unsigned bit = 0; bit <= FEATURE_CPUID; bit++)
+	for (unsigned bit = 0; bit <= FEATURE_LAST; bit++)
 		all.size += h->features[0] >> bit & 1 ? sizeof(s) : 0;
 	rc = load(p, all, &table);
 	c = (struct cursor){table, all.size, true};
-	for (unsigned bit = 0; bit <= FEATURE_CPUID && !rc; bit++) {
+	for (unsigned bit = 0; bit <= FEATURE_LAST && !rc; bit++) {
 		if (!(h->features[0] >> bit & 1))
 			continue;
 		s.offset = take_u64(&c);
@@ -436,9 +442,9 @@ int perfdata_rewind(struct perfdata *p)
 	return 0;
 }
 
-const char *perfdata_cpuid(const struct perfdata *p)
+const char *perfdata_text(const struct perfdata *p, enum perfdata_text which)
 {
-	return p->cpuid;
+	return (unsigned)which < PERFDATA_TEXTS ? p->text[which] : NULL;
 }
 
 const struct perfdata_sum *perfdata_sum(const struct perfdata *p)
@@ -455,7 +461,8 @@ void perfdata_free(struct perfdata *p)
 	perfdata_unpack_free(p->unpack);
 	free(p->in.buf);
 	free(p->tracing);
-	free(p->cpuid);
+	for (unsigned i = 0; i < PERFDATA_TEXTS; i++)
+		free(p->text[i]);
 	free(p->attr);
 	free(p->layout);
 	free(p->id);

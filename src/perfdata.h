@@ -34,8 +34,16 @@ void perfdata_free(struct perfdata *p);
 /* How many events it was recorded with, and their attributes (as far as this kernel's go). */
 size_t perfdata_events(const struct perfdata *p);
 const struct perf_event_attr *perfdata_attr(const struct perfdata *p, size_t event);
-/* What the recording says of its CPU ("GenuineIntel-6-85-7"); NULL: nothing. */
-const char *perfdata_cpuid(const struct perfdata *p);
+/* What the recording says of its machine; the numbers are perf's. */
+enum perfdata_text {
+	PERFDATA_HOST = 3, /* its name */
+	PERFDATA_KERNEL = 4, /* "6.1.0-18-amd64" */
+	PERFDATA_ARCH = 6, /* "x86_64", "aarch64", "s390x": as uname says */
+	PERFDATA_CPUID = 9, /* "GenuineIntel-6-85-7" */
+	PERFDATA_TEXTS,
+};
+/* NULL: nothing. As it stands in the file: untrusted. */
+const char *perfdata_text(const struct perfdata *p, enum perfdata_text which);
 
 /*
  * Calls fn for each event format (the text of tracefs' format file, not terminated) that came

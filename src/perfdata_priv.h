@@ -54,7 +54,7 @@ struct perfdata {
 	struct span data;
 	uint8_t *tracing; /* a copy of its section, tracing_len bytes */
 	size_t tracing_len;
-	char *cpuid;
+	char *text[PERFDATA_TEXTS]; /* of the header; NULL: it has none */
 	struct perf_event_attr *attr;
 	size_t nattr, attr_room;
 	struct layout *layout; /* of each event, once perfdata_layouts() was called */
@@ -130,7 +130,7 @@ void perfdata_sort_ids(struct perfdata *p);
 int perfdata_take_feature(struct perfdata *p, unsigned feature, struct cursor c);
 
 #define FEATURE_TRACING_DATA 1
-#define FEATURE_CPUID 9
+#define FEATURE_LAST PERFDATA_CPUID /* those behind it are not looked at */
 
 /* ---- perfdata_records.c ---- */
 

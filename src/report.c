@@ -77,9 +77,12 @@ static int take_own(struct report *r, const struct perfdata *p, unsigned event, 
 
 static void count_events(struct report *r, const struct perfdata *p)
 {
-	for (unsigned i = 0; i < KVM_EVENTS; i++)
-		r->nevents +=
-			kvm_format_id(r->format, i) && recorded(p, kvm_format_id(r->format, i));
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		if (!kvm_format_id(r->format, i) || !recorded(p, kvm_format_id(r->format, i)))
+			continue;
+		r->nevents++;
+		r->recorded |= 1u << kvm_events[i].type;
+	}
 }
 
 int report_prepare(struct report *r, const struct report_query *q, const struct perfdata *p,
@@ -429,6 +432,15 @@ static int both(struct report *r, struct report_thread *t, const struct report_e
 	return rc;
 }
 
+static int watched(struct report *r, struct report_thread *t, const struct report_event *e,
+		   int64_t time)
+{
+	struct report_pair pairs[KIND_HALT] = {0};
+	int rc = report_pair_event(r, t, e, (uint64_t)time, pairs);
+
+	return rc ? rc : r->watch->event(r->watch->ctx, e, time, pairs);
+}
+
 static int give(void *ctx, int64_t time, const void *slot)
 {
 	const struct report_event *e = slot; /* aligned, see perfdata_reader */
@@ -443,6 +455,8 @@ static int give(void *ctx, int64_t time, const void *slot)
 		t = add_thread(r->run, e->tid);
 	if (!t)
 		return -ENOMEM;
+	if (r->watch)
+		return watched(r, t, e, time);
 	if (r->q->figures && r->q->as_perf)
 		return both(r, t, e, (uint64_t)time);
 	return r->q->figures ? report_pair_event(r, t, e, (uint64_t)time, NULL)
@@ -536,10 +550,14 @@ static int read_again(struct report *r, struct perfdata *p, struct report_run *f
 			       .format = r->format,
 			       .formats = r->formats,
 			       .nevents = r->nevents,
+			       .recorded = r->recorded,
+			       .watch = r->watch,
 			       .own_formats = r->own_formats};
 	int rc;
 
 	tables_free(r);
+	if (r->watch)
+		r->watch->again(r->watch->ctx);
 	*r = fresh;
 	first->loss = NULL;
 	rc = read_once(r, p, &run);

@@ -78,12 +78,26 @@ struct report_query {
 	(KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_MMIO) | KIND_BIT(KIND_IOPORT) |                     \
 	 KIND_BIT(KIND_MSR) | KIND_BIT(KIND_HYPERCALL) | KIND_BIT(KIND_USEREXIT))
 
+struct report_event;
+struct report_pair;
+
+/* Who looks at each event in its turn, beside the tables (report_priv.h has the structs). */
+struct report_watch {
+	/* pairs: of each kind what began and what ended with it. 0 or -errno, which ends it. */
+	int (*event)(void *ctx, const struct report_event *e, int64_t time,
+		     const struct report_pair *pairs);
+	void (*again)(void *ctx); /* all events will come once more */
+	void *ctx;
+};
+
 struct report {
 	const struct report_query *q;
+	const struct report_watch *watch; /* of figures only; NULL: nobody */
 	struct kvm_names *names; /* with those of the recording's own formats */
 	struct kvm_format *format;
 	unsigned formats; /* KVM events whose format is known */
 	unsigned nevents; /* KVM events among what was recorded */
+	uint32_t recorded; /* which: 1 << EV_… */
 	bool own_formats; /* they are this machine's: the recording has none */
 	struct report_table figures[KIND_NR], perf[KIND_NR];
 	struct report_table diff; /* figures = perf + these; only where both were asked for */

@@ -55,8 +55,16 @@ static bool torn(const struct report_run *run, uint64_t begin, uint64_t end)
 	return false;
 }
 
+static void note_begin(struct report_pair *done, const struct report_key *k)
+{
+	if (!done)
+		return;
+	done[k->kind].begun = true;
+	done[k->kind].begins = *k;
+}
+
 static int begin_pair(struct report *r, struct report_vcpu *v, const struct report_key *k,
-		      uint64_t time)
+		      uint64_t time, struct report_pair *done)
 {
 	struct open_pair_of *o = &v->pair[k->kind];
 
@@ -74,6 +82,8 @@ static int begin_pair(struct report *r, struct report_vcpu *v, const struct repo
 	/* Which vCPU it is of may be known at its end only. */
 	o->counted = of_wanted_vcpu(r, v);
 	o->row->count += o->counted;
+	if (o->counted)
+		note_begin(done, k);
 	return 0;
 }
 
@@ -87,9 +97,14 @@ static void end_pair(struct report *r, struct report_vcpu *v, struct open_pair_o
 	if (!of_wanted_vcpu(r, v))
 		return;
 	o->row->count += !o->counted;
-	if (done)
-		done[o->key.kind] =
-			(struct report_pair){.key = o->key, .ns = ns, .done = true, .torn = lost};
+	if (done) {
+		struct report_pair *p = &done[o->key.kind];
+
+		p->key = o->key;
+		p->ns = ns;
+		p->done = true;
+		p->torn = lost;
+	}
 	if (lost) {
 		r->torn++;
 		return;
@@ -113,7 +128,7 @@ static void on_kvm_entry(struct report *r, struct report_vcpu *v, uint64_t time,
 }
 
 static int on_kvm_exit(struct report *r, struct report_vcpu *v, const struct report_event *e,
-		       uint64_t time)
+		       uint64_t time, struct report_pair *done)
 {
 	struct report_key k = {.key = report_reason(e), .isa = e->isa, .kind = KIND_VMEXIT};
 
@@ -124,7 +139,7 @@ static int on_kvm_exit(struct report *r, struct report_vcpu *v, const struct rep
 	v->exit_begin = v->exit_seen = time;
 	v->exit_key = k;
 	v->read_timed = false;
-	return report_wants(r, KIND_VMEXIT) ? begin_pair(r, v, &k, time) : 0;
+	return report_wants(r, KIND_VMEXIT) ? begin_pair(r, v, &k, time, done) : 0;
 }
 
 static int on_mmio_read(struct report *r, struct report_vcpu *v, const struct report_key *k,
@@ -137,6 +152,8 @@ static int on_mmio_read(struct report *r, struct report_vcpu *v, const struct re
 		return -ENOMEM;
 	o.counted = of_wanted_vcpu(r, v);
 	o.row->count += o.counted;
+	if (o.counted)
+		note_begin(done, k);
 	if (!v->exit_begin || v->read_timed)
 		return 0;
 	v->read_timed = true;
@@ -154,7 +171,7 @@ static int on_access(struct report *r, struct report_vcpu *v, const struct repor
 		return 0;
 	k.kind = (uint8_t)kind;
 	if (kind != KIND_MMIO || e->dir == DIR_WRITE)
-		return begin_pair(r, v, &k, time);
+		return begin_pair(r, v, &k, time, done);
 	/* Unsatisfied: the read proper follows. */
 	return e->dir == DIR_READ ? on_mmio_read(r, v, &k, time, done) : 0;
 }
@@ -170,5 +187,6 @@ int report_pair_event(struct report *r, struct report_thread *t, const struct re
 		on_kvm_entry(r, v, time, done);
 		return 0;
 	}
-	return e->type == EV_EXIT ? on_kvm_exit(r, v, e, time) : on_access(r, v, e, time, done);
+	return e->type == EV_EXIT ? on_kvm_exit(r, v, e, time, done)
+				  : on_access(r, v, e, time, done);
 }

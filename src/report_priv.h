@@ -24,6 +24,8 @@ struct report_pair {
 	struct report_key key; /* as it is shown: no flags */
 	uint64_t ns;
 	bool done, torn; /* torn: done, but a loss lies in it */
+	bool begun; /* one began, of the key `begins` */
+	struct report_key begins;
 	bool flags; /* VMX flags make perf count it under `raw` */
 	uint64_t raw;
 };
@@ -98,8 +100,8 @@ struct report_run {
 };
 
 /*
- * What the event ends by our rules: at most one pair a kind, to `done`, which is empty before,
- * NULL: nobody asks. 0 or -ENOMEM.
+ * What the event begins and ends by our rules: at most one pair a kind, to `done`, which is empty
+ * before, NULL: nobody asks. 0 or -ENOMEM.
  */
 int report_pair_event(struct report *r, struct report_thread *t, const struct report_event *e,
 		      uint64_t time, struct report_pair *done);

@@ -34,13 +34,15 @@ bool report_samples_in(const struct perfdata *p)
 
 static bool same(const struct report_sample *a, const struct report_sample *b)
 {
-	return a->ip == b->ip && a->pid == b->pid && a->domain == b->domain && a->idle == b->idle;
+	return a->ip == b->ip && a->pid == b->pid && a->domain == b->domain && a->idle == b->idle &&
+	       a->slice == b->slice;
 }
 
 static size_t slot_of(const struct report_samples *s, const struct report_sample *k)
 {
-	uint64_t h = (k->ip ^ (uint64_t)(uint32_t)k->pid << 32 ^ k->domain) *
-		     UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h =
+		(k->ip ^ (uint64_t)(uint32_t)k->pid << 32 ^ k->domain ^ (uint64_t)k->slice << 48) *
+		UINT64_C(0x9e3779b97f4a7c15);
 	size_t i = (size_t)(h >> 32) & (s->nslots - 1);
 
 	while (s->slot[i] && !same(&s->row[s->slot[i] - 1], k))
@@ -74,7 +76,7 @@ static int make_room(struct report_samples *s)
 	return 0;
 }
 
-static bool domain_of(const struct perfdata_record *r, uint8_t *domain)
+bool report_samples_domain(const struct perfdata_record *r, uint8_t *domain)
 {
 	switch (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) {
 	case PERF_RECORD_MISC_KERNEL:
@@ -101,6 +103,15 @@ static bool pid_wanted(const struct report_query *q, int32_t pid)
 	return !q->npids;
 }
 
+static uint16_t slice_of(const struct report_samples *s, int64_t time)
+{
+	uint64_t n = time > s->slice_from && s->slices
+			     ? (uint64_t)(time - s->slice_from) / (uint64_t)s->slice_ns
+			     : 0;
+
+	return (uint16_t)(s->slices && n >= s->slices ? s->slices - 1 : n);
+}
+
 static int take(void *ctx, const struct perfdata_record *r, void *slot)
 {
 	struct report_samples *s = ctx;
@@ -110,11 +121,12 @@ static int take(void *ctx, const struct perfdata_record *r, void *slot)
 
 	(void)slot;
 	if (r->type != PERF_RECORD_SAMPLE || r->raw || !pid_wanted(s->q, r->pid) ||
-	    !domain_of(r, &k.domain))
+	    !report_samples_domain(r, &k.domain))
 		return 0;
 	k.idle = !r->tid && !DOMAIN_IS_GUEST(k.domain);
 	if (!DOMAIN_IS_GUEST(k.domain)) /* nobody names them here */
 		k.ip = 0;
+	k.slice = slice_of(s, r->time);
 	rc = make_room(s);
 	if (rc)
 		return rc;
@@ -141,7 +153,7 @@ int report_samples_read(struct report_samples *s, const struct report_query *q, 
 {
 	struct perfdata_reader reader = {0, false, take, give, s};
 
-	*s = (struct report_samples){.q = q};
+	s->q = q;
 	return perfdata_run(p, &reader);
 }
 
@@ -277,7 +289,8 @@ int report_samples_name(struct report_samples *s, const struct sysroot *root,
 		if (has_guest(&s->row[i], n))
 			rc = name_guest(s, &s->row[i], n);
 	}
-	make_rows(s);
+	if (!s->slices)
+		make_rows(s);
 	return rc;
 }
 

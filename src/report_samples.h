@@ -15,6 +15,7 @@
 struct guest_files;
 struct out;
 struct perfdata;
+struct perfdata_record;
 struct report_query;
 struct symbols;
 struct sysroot;
@@ -26,11 +27,16 @@ struct report_sample {
 	int32_t pid;
 	uint8_t domain; /* enum ip_domain */
 	bool idle; /* the idle task */
+	uint16_t slice;
 	const char *name, *module; /* NULL: none */
 };
 
 struct report_samples {
 	const struct report_query *q;
+	/* For a comparison: rows are of one process and one of `slices` slices of the time from
+	 * slice_from on. 0: of all. */
+	int64_t slice_from, slice_ns;
+	unsigned slices;
 	struct report_sample *row; /* sorted once named, most samples first */
 	size_t n, room;
 	uint32_t *slot; /* open addressing while reading: index + 1 */
@@ -42,8 +48,12 @@ struct report_samples {
 
 /* Is there an event that samples addresses? */
 bool report_samples_in(const struct perfdata *p);
-/* 0 or -errno; report_samples_free() in any case. */
+/* s: zero but for slices. 0 or -errno; report_samples_free() in any case. */
 int report_samples_read(struct report_samples *s, const struct report_query *q, struct perfdata *p);
+/* Which domain a sample is of. False: of none. */
+bool report_samples_domain(const struct perfdata_record *r, uint8_t *domain);
+/* What a row is called, unescaped. Returns buf. */
+const char *report_samples_row_name(const struct report_sample *r, char *buf, size_t size);
 /* Names the guests' addresses; waits for the files, 20 s at most. */
 int report_samples_name(struct report_samples *s, const struct sysroot *root,
 			const struct guest_files *files);

@@ -17,7 +17,7 @@ static double share(const struct report_samples *s, uint64_t n)
 	return s->all ? 100.0 * (double)n / (double)s->all : 0;
 }
 
-static void name_of(const struct report_sample *r, char *buf, size_t size)
+const char *report_samples_row_name(const struct report_sample *r, char *buf, size_t size)
 {
 	if (r->name)
 		snprintf(buf, size, "%s", r->name);
@@ -25,6 +25,7 @@ static void name_of(const struct report_sample *r, char *buf, size_t size)
 		snprintf(buf, size, "[guest 0x%" PRIx64 "]", r->ip);
 	else
 		snprintf(buf, size, "%s", r->idle ? "[idle]" : "[host]");
+	return buf;
 }
 
 void report_samples_put_text(const struct report_samples *s, struct out *o)
@@ -45,7 +46,7 @@ void report_samples_put_text(const struct report_samples *s, struct out *o)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct report_sample *r = &s->row[i];
 
-		name_of(r, name, sizeof(name));
+		report_samples_row_name(r, name, sizeof(name));
 		text_escape(shown, sizeof(shown), name);
 		text_escape_word(module, sizeof(module), r->module ? r->module : "");
 		out_printf(o, "%10" PRIu64 " %7.2f %-13s %-24s ", r->n, share(s, r->n),
@@ -63,7 +64,7 @@ void report_samples_put_csv(const struct report_samples *s, struct out *o)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct report_sample *r = &s->row[i];
 
-		name_of(r, name, sizeof(name));
+		report_samples_row_name(r, name, sizeof(name));
 		text_escape_csv(shown, sizeof(shown), name);
 		out_printf(o, "%s,", field_domain_name(r->domain));
 		out_text(o, shown);
@@ -84,7 +85,7 @@ void report_samples_put_json(const struct report_samples *s, const char *file, s
 	for (size_t i = 0; i < s->n; i++) {
 		const struct report_sample *r = &s->row[i];
 
-		name_of(r, name, sizeof(name));
+		report_samples_row_name(r, name, sizeof(name));
 		out_printf(o, "%s{\"domain\":\"%s\",\"symbol\":", i ? "," : "",
 			   field_domain_name(r->domain));
 		report_json_text(o, name);

@@ -2,7 +2,7 @@
 complete -c kvmtop -f
 complete -c kvmtop -n __fish_use_subcommand -a record -d 'keep every interval in a recording, which a kill or a full disk does not harm; with a command: as long as it runs'
 complete -c kvmtop -n __fish_use_subcommand -a replay -d 'the same screens, or with --batch the same figures, of a recording'
-complete -c kvmtop -n __fish_use_subcommand -a diff -d 'what grew and what shrank from one recording to another, or between two ranges of one: FILE@03:00-03:10; without FILE the default recording'\''s'
+complete -c kvmtop -n __fish_use_subcommand -a diff -d 'what grew and what shrank from one recording to another, or between two ranges of one: FILE@03:00-03:10; without FILE the default recording'\''s; files that perf recorded too'
 complete -c kvmtop -n __fish_use_subcommand -a bundle -d 'evidence for a colleague in one file: doctor, the host'\''s facts, a recording'\''s range, tables, findings; says what is in it before it writes'
 complete -c kvmtop -n __fish_use_subcommand -a demo -d 'small guests to look at: one busy, one that leaves guest mode often, one starved'
 complete -c kvmtop -n __fish_use_subcommand -a doctor -d 'each source of figures: works, or exactly why not and the command that mends it'
@@ -31,7 +31,7 @@ complete -c kvmtop -l events-by -x -a 'auto bpf perf' -d 'count KVM'\''s events 
 complete -c kvmtop -l threads-by -x -a 'auto proc' -d 'read the threads'\'' counters by a BPF program where that works, or always from /proc: auto or proc (auto)'
 complete -c kvmtop -s F -l freq -x -a '0 97 997 4999' -d 'samples for hot symbols, a second and CPU; 0: none (997)'
 complete -c kvmtop -l sample-with -x -a 'auto hw clock' -d 'sample by hw (hardware cycles), clock (cpu-clock), or auto: hw where no guest can miss the counter (auto)'
-complete -c kvmtop -l host -d 'sample the host'\''s side only (with --guest: both)'
+complete -c kvmtop -l host -d 'sample the host'\''s side only (with --guest: both); diff --host --guest FILE: the two sides of one file'
 complete -c kvmtop -l guest -d 'sample the guests'\'' side only (with --host: both)'
 complete -c kvmtop -l slow -x -a '100us 500us 1ms 5ms' -d 'single exits that take longer than this, as 500us or 2ms, in the pane Slow (key x) and in table slow; idle exits are left out'
 complete -c kvmtop -l color -x -a 'auto never always 8 256 truecolor' -d 'colours: auto, never, always, 8, 256 or truecolor (auto)'

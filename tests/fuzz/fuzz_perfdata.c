@@ -53,8 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	for (size_t i = 0; i < perfdata_events(p); i++)
 		s.sum ^= (unsigned char)perfdata_attr(p, i)->type;
-	if (perfdata_cpuid(p))
-		look(&s, perfdata_cpuid(p), strlen(perfdata_cpuid(p)));
+	if (perfdata_text(p, PERFDATA_CPUID))
+		look(&s, perfdata_text(p, PERFDATA_CPUID),
+		     strlen(perfdata_text(p, PERFDATA_CPUID)));
 	(void)perfdata_formats(p, on_format, &s);
 	(void)perfdata_read(p, on_record, &s);
 	if (s.disorder && !perfdata_sum(p)->rounds)

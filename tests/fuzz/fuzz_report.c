@@ -39,7 +39,8 @@ static void put(const struct report *r, const struct perfdata *p)
 		(void)report_put_json(&v, o);
 		(void)report_put_differences(&v, o);
 		for (unsigned k = 0; k < KIND_NR; k++)
-			(void)report_put_as_perf(&v, perfdata_cpuid(p), (enum kvm_kind)k, o);
+			(void)report_put_as_perf(&v, perfdata_text(p, PERFDATA_CPUID),
+						 (enum kvm_kind)k, o);
 		(void)out_flush(o);
 	}
 	out_free(o);

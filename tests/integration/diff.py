@@ -7,6 +7,7 @@
 import csv
 import datetime
 import json
+import lzma
 import os
 import sqlite3
 import subprocess
@@ -187,7 +188,7 @@ def refusals():
             ((A, other, "-M", "web01"), 1, "no VM is on both sides (A: web01; B: none)"),
             ((A, B, "--map", "web01=nobody"), 2, "--map 'web01=nobody'"),
             ((A, B, "--rows", "-1"), 2, "--rows"),
-            ((A, f"{TMP}/perf.data"), 2, "a file of perf"),
+            ((A, f"{TMP}/perf.data"), 1, "a broken one"),
             ((A, "/etc/passwd"), 1, "/etc/passwd"),
             ((A, B, "-d", "1"), 2, "--delay: not for kvmtop diff")]:
         p = run("diff", *args)
@@ -198,6 +199,19 @@ def refusals():
     p = run("diff", other, other)
     n.ok(p.returncode == 0 and "facts of the host are not in A" in p.stdout, "a recording of an older kvmtop",
          p.stderr)
+
+
+def with_perf():
+    """A recording beside a file of perf's of another machine: both have rates of accesses."""
+    file = f"{TMP}/kvm.data"
+    with open(file, "wb") as f, lzma.open(f"{n.TOP}/tests/data/perf/kvm-6.1-svm.perf.data.xz") as xz:
+        f.write(xz.read())
+    d = rows(A, file, "--map", "web01=134")
+    n.same([(v["a"]["name"], v["b"]["name"]) for v in d["vms"]], [("web01", "tinyvm-run:134")],
+           "a process is who it is said to be")
+    n.ok(any(r["table"] == "exit" and r["kind"] == "ioport" and r["a"] is not None and r["b"] is not None and r["b"] > 0
+             for r in d["rows"]), "rates of both", d["rows"])
+    n.same((d["b"]["from"], d["b"]["intervals"]), (None, 100), "slices for intervals")
 
 
 def record_both(program):
@@ -221,7 +235,7 @@ def record_both(program):
 def main():
     program = qemu()
     record_both(program)
-    for test in changed, nothing_changed, formats, ranges, facts:
+    for test in changed, nothing_changed, formats, ranges, facts, with_perf:
         test()
     renamed(program)
     refusals()
