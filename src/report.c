@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "kvm_format.h"
@@ -75,6 +76,15 @@ static int take_own(struct report *r, const struct perfdata *p, unsigned event, 
 	return at && recorded(p, atoi(at + 5)) ? take_format(r, event, text, (size_t)n) : 0;
 }
 
+/* Another machine's formats are not this one's. Not known (a file without its end): perhaps. */
+static bool is_of_this_machine(const struct perfdata *p)
+{
+	const char *arch = perfdata_text(p, PERFDATA_ARCH);
+	struct utsname u;
+
+	return !arch || uname(&u) || strcmp(arch, u.machine) == 0;
+}
+
 static void count_events(struct report *r, const struct perfdata *p)
 {
 	for (unsigned i = 0; i < KVM_EVENTS; i++) {
@@ -96,7 +106,7 @@ int report_prepare(struct report *r, const struct report_query *q, const struct 
 	if (!r->names || !r->format)
 		return -ENOMEM;
 	rc = perfdata_formats(p, on_format, r);
-	if (!rc && !r->formats && tracing_fd >= 0) {
+	if (!rc && !r->formats && tracing_fd >= 0 && is_of_this_machine(p)) {
 		for (unsigned i = 0; i < KVM_EVENTS && !rc; i++)
 			rc = take_own(r, p, i, tracing_fd);
 		r->own_formats = r->formats;

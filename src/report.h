@@ -111,8 +111,9 @@ struct report {
 };
 
 /*
- * Takes the formats that came along, else those below tracing_fd (an events folder of tracefs, -1:
- * none) where their ids are those of the recording.
+ * Takes the formats that came along, whatever machine they are of, else those below tracing_fd (an
+ * events folder of tracefs, -1: none) where their ids are those of the recording, if that does not
+ * say that its machine is another kind than this.
  */
 int report_prepare(struct report *r, const struct report_query *q, const struct perfdata *p,
 		   int tracing_fd);

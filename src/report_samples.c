@@ -25,6 +25,9 @@ bool report_samples_in(const struct perfdata *p)
 	for (size_t i = 0; i < perfdata_events(p); i++) {
 		const struct perf_event_attr *a = perfdata_attr(p, i);
 
+		/* perf's dummy event is there for other records' sake. */
+		if (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_DUMMY)
+			continue;
 		if (a->type != PERF_TYPE_TRACEPOINT && a->sample_type & PERF_SAMPLE_IP &&
 		    a->sample_period)
 			return true;

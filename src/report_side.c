@@ -366,7 +366,8 @@ static double sample_worth(const struct perfdata *p)
 	for (size_t i = 0; i < perfdata_events(p); i++) {
 		const struct perf_event_attr *a = perfdata_attr(p, i);
 
-		if (a->type == PERF_TYPE_TRACEPOINT || !a->sample_period)
+		if (a->type == PERF_TYPE_TRACEPOINT || !a->sample_period ||
+		    (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_DUMMY))
 			continue;
 		if (a->freq)
 			return 100.0 / (double)a->sample_freq;
