@@ -14,6 +14,14 @@ static bool watchdog(const struct sysroot *root)
 	       buf[0] == '1';
 }
 
+/* A kernel with our patches gives guests counters all the same. */
+static bool has_soft(const struct sysroot *root)
+{
+	char buf[16];
+
+	return sysroot_read(root, "sys/module/kvm/parameters/soft_pmu", buf, sizeof(buf)) > 0;
+}
+
 void vpmu_host_why(const struct sysroot *root, char *out, size_t size)
 {
 	struct pmu_facts f;
@@ -23,7 +31,11 @@ void vpmu_host_why(const struct sysroot *root, char *out, size_t size)
 		snprintf(out, size, "no guest has a PMU: kvm.enable_pmu=N%s",
 			 f.pmu ? "" : ", for this host has none");
 	else if (!f.pmu)
-		snprintf(out, size, "this host has no PMU: what a guest counts is made up");
+		snprintf(out, size, "%s",
+			 has_soft(root)
+				 ? "this host has no PMU: guests count cycles by a clock, other "
+				   "events of the CPU stand still"
+				 : "this host has no PMU: no counter of a guest counts");
 	else if (f.mediated)
 		snprintf(out, size,
 			 "mediated: a guest owns the counters while it runs; its MSR writes make "

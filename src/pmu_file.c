@@ -144,7 +144,8 @@ static int parse_head(struct text line, struct pmu_state *out)
 	out->fixed = (unsigned)fixed;
 	out->gp_width = (unsigned)gp_width;
 	out->fixed_width = (unsigned)fixed_width;
-	out->has_global_ctrl = out->has_fixed_ctrl = true;
+	out->has_global_ctrl = version > 1; /* the first version had none, nor have AMD's before */
+	out->has_fixed_ctrl = true;
 	return 0;
 }
 

@@ -35,18 +35,25 @@ static int parse(const char *text, struct pmu_state *s)
 
 /* ---- the file ---- */
 
-static void a_recording_of_a_pmu_that_is_off(void **state)
+static void read_recording(const char *path, struct pmu_state *s)
 {
-	FILE *f = fopen("tests/data/pmu/6.1-svm-off", "r");
-	struct pmu_state s;
+	FILE *f = fopen(path, "r");
 	char text[2048];
 	size_t n;
 
-	(void)state;
 	assert_non_null(f);
 	n = fread(text, 1, sizeof(text), f);
 	fclose(f);
-	assert_int_equal(pmu_parse(text, n, &s), 0);
+	assert_int_equal(pmu_parse(text, n, s), 0);
+}
+
+static void a_recording_of_a_pmu_that_is_off(void **state)
+{
+	struct pmu_state s;
+	char text[160];
+
+	(void)state;
+	read_recording("tests/data/pmu/6.1-svm-off", &s);
 	assert_false(s.enabled);
 	assert_int_equal(s.version, 1);
 	assert_int_equal(s.gp, 4);
@@ -59,6 +66,32 @@ static void a_recording_of_a_pmu_that_is_off(void **state)
 	assert_string_equal(text, "off: KVM gives this guest no PMU");
 	pmu_note(&s, &s.counter[0], -1, text, sizeof(text));
 	assert_string_equal(text, "");
+}
+
+static void a_recording_of_counters_that_count(void **state)
+{
+	static const char *const name[] = {"cycles", "host:exits", "host:halts", "", "", ""};
+	struct pmu_state s;
+	char text[160];
+
+	(void)state;
+	read_recording("tests/data/pmu/6.1-svm-soft", &s);
+	s.vendor = PMU_AMD;
+	assert_true(s.enabled && s.soft && !s.has_global_ctrl);
+	assert_int_equal(s.n, 6);
+	pmu_summary(&s, text, sizeof(text));
+	assert_string_equal(text, "soft, version 1, 6 counters of 48 bits");
+	for (size_t i = 0; i < s.n; i++) {
+		pmu_event_name(&s, &s.counter[i], text, sizeof(text));
+		assert_string_equal(text, name[i]);
+		pmu_note(&s, &s.counter[i], -1, text, sizeof(text));
+		assert_string_equal(text, "");
+		assert_false(pmu_wrong(&s, &s.counter[i], -1));
+		assert_int_equal(s.counter[i].enabled, i < 3);
+	}
+	assert_true(s.counter[0].value == 0x3aa32d3 && s.counter[0].time_running == 23842936);
+	pmu_event_mode(&s, &s.counter[1], text, sizeof(text));
+	assert_string_equal(text, "user+kernel int");
 }
 
 static void each_key_finds_its_place(void **state)
@@ -396,6 +429,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recording_of_a_pmu_that_is_off),
+		cmocka_unit_test(a_recording_of_counters_that_count),
 		cmocka_unit_test(each_key_finds_its_place),
 		cmocka_unit_test(what_a_later_kernel_adds_is_passed_over),
 		cmocka_unit_test(all_else_is_refused),
