@@ -243,6 +243,11 @@ int term_open(const char *color, const char *ground, struct terminal **out, char
 		goto fail;
 	}
 	theme_choose(color, tigetnum((char *)(uintptr_t) "colors"), &t->theme);
+	/*
+	 * Until it was left once, ncurses flushes at each move of the cursor: some thirty writes
+	 * for a screen, each of which wakes whoever shows it.
+	 */
+	endwin();
 	settle_depth(t);
 	set_modes(t);
 	arm_rescue(t);

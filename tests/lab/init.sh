@@ -7,7 +7,7 @@
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
-stty -F /dev/ttyS0 -opost 2>/dev/null
+stty -F /dev/ttyS0 -opost -echo 2>/dev/null # run.sh has a key pressed now and then
 
 off() {
 	echo "lab: $*"
@@ -44,6 +44,7 @@ if [ ! -d "/host$top" ]; then # under /tmp, which is empty here
 fi
 ip link set lo up 2>/dev/null
 
+[ ! -x "/host$top/build/tools/lab_kick" ] || chroot /host "$top/build/tools/lab_kick" &
 while sleep 5; do echo lab-alive; done &
 chroot /host /bin/bash /tmp/results/.command </dev/null
 echo $? >/results/.status

@@ -16,6 +16,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
 kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
+monitor=$cache/monitor # .in, .out: QEMU's
 silence=40 # without a line for so long the lab is taken for dead; it says something every 5 s
 
 # In the order in which they need each other; what is built into a kernel has no file.
@@ -121,6 +122,7 @@ stop_qemu() {
 	kill "$qemu" 2>/dev/null || :
 	wait "$qemu" 2>/dev/null || :
 	qemu=''
+	rm -f "$monitor".{in,out}
 }
 trap stop_qemu EXIT
 trap 'exit 130' INT TERM
@@ -133,20 +135,28 @@ tsc_option() {
 }
 
 start_qemu() {
-	local pipe=$cache/console.$$
-	rm -f "$pipe"
-	mkfifo "$pipe"
+	local pipe=$cache/console.$$ input=$cache/input.$$
+	rm -f "$pipe" "$input" "$monitor".{in,out}
+	mkfifo "$pipe" "$input" "$monitor".{in,out}
+	exec 7<>"$input"
 	setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max,-la57 -smp 2 -m 3G -M pc \
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
+		-chardev "pipe,id=monitor,path=$monitor" -mon monitor \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
 panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog $(tsc_option)" \
 		-virtfs local,path=/,mount_tag=host,security_model=none,multidevs=remap,readonly=on \
 		-virtfs "local,path=$top,mount_tag=top,security_model=none,multidevs=remap,readonly=on" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none" \
-		</dev/null >"$pipe" 2>&1 9>&- &
+		<&7 >"$pipe" 2>&1 7>&- 9>&- &
 	qemu=$!
 	exec 8<"$pipe"
-	rm -f "$pipe"
+	rm -f "$pipe" "$input"
+}
+
+# For whoever wonders why it hangs: where its CPUs are, and which interrupts their APICs have (IRR: not yet served).
+where_it_is() {
+	printf '%s\n' 'info registers -a' 'cpu 0' 'info lapic' 'cpu 1' 'info lapic' >"$monitor.in"
+	{ timeout 3 cat "$monitor.out" || :; } | LC_ALL=C tr -d '\r' | LC_ALL=C sed -n 's/^\(CPU#\|RIP\|dumping\|IRR\|ISR\)/lab:   &/p' >&2
 }
 
 # How long the emulated CPUs (and QEMU's other threads) waited for real ones so far, in ns: a test
@@ -157,23 +167,46 @@ note_waits() {
 		read -r _ wait _ <"$f" && sum=$((sum + wait))
 	done 2>/dev/null
 	echo "$sum" >"$results/.waited"
+	waited=$((sum / 1000000000))
+}
+
+# What the lab says next, in $line; each second without it is interrupted: tests/tools/lab_kick.c says why, and a
+# key on its console helps also when all its CPUs wait. 0; 1: it is off; 2: it says nothing for too long.
+next_line() {
+	local r quiet=0 part=''
+	while :; do
+		r=0
+		IFS= read -r -t 1 line <&8 || r=$?
+		line=$part$line
+		[ "$r" -gt 128 ] || return "$((r != 0))"
+		part=$line quiet=$((quiet + 1))
+		[ "$quiet" -lt "$silence" ] || return 2
+		echo >&7
+	done
+}
+
+# Seconds that it may take: beside others' work, half of what its two CPUs waited for real ones more, to a bound.
+allowed() {
+	local more=$((waited / 2))
+	[ "$more" -lt $((2 * seconds)) ] || more=$((2 * seconds))
+	echo $((seconds + more))
 }
 
 # Prints what the lab says until it is off. 0: it is off; 1: it went silent; 124: the time is up.
 follow() {
-	local line r end=$((SECONDS + seconds))
+	local line r waited=0 start=$SECONDS
 	while :; do
 		r=0
-		IFS= read -r -t "$silence" line <&8 || r=$?
+		next_line || r=$?
 		line=${line%$'\r'}
 		case $line in
 		*lab-alive*) note_waits ;;
 		'') ;;
 		*) printf '%s\n' "$line" ;;
 		esac
-		[ "$r" -gt 128 ] && return 1
-		[ "$r" -ne 0 ] && return 0
-		[ "$SECONDS" -lt "$end" ] || return 124
+		[ "$r" -eq 2 ] && return 1
+		[ "$r" -eq 1 ] && return 0
+		[ $((SECONDS - start)) -lt "$(allowed)" ] || return 124
 	done
 }
 
@@ -200,18 +233,19 @@ make_guest_initramfs
 printf '%s\n' "$top" >"$results/.top"
 
 for try in 1 2; do
-	rm -f "$results/.status"
+	rm -f "$results"/.{status,waited}
 	start_qemu
 	r=0
 	follow || r=$?
+	[ $r -ne 1 ] || where_it_is
 	stop_qemu
-	exec 8<&-
+	exec 8<&- 7>&-
 	[ $r -eq 1 ] || break
 	echo "lab: no sign of life for $silence s" >&2
 	[ $try -eq 1 ] && echo "lab: starting it once more" >&2
 done
 if [ $r -eq 124 ]; then
-	echo "lab: not at its end after $seconds s" >&2
+	echo "lab: not at its end after $SECONDS s" >&2
 	exit 124
 fi
 [ -s "$results/.status" ] || die "it ended without a result"

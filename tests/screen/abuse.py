@@ -44,7 +44,7 @@ class Pty:
             e = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8",
                  "XDG_CONFIG_HOME": folder or "/nonexistent", **(env or {})}
             os.execve(native.KVMTOP, [native.KVMTOP, "--root", ROOT, *map(str, args)], e)
-        self.status, self.got = None, b""
+        self.status, self.got, self.begun = None, b"", False
         self.size(cols, rows)
 
     def size(self, cols, rows):
@@ -64,6 +64,8 @@ class Pty:
             if not data:
                 return False
             self.got = (self.got + data)[-200000:]
+            if not self.begun and LEAVE in self.got:  # once before the first screen: see term_open()
+                self.got, self.begun = self.got.partition(LEAVE)[2], True
         return True
 
     def ready(self):
