@@ -58,19 +58,38 @@ static int open_signals(struct batch_out *b)
 	return b->sigfd < 0 ? -errno : 0;
 }
 
+static bool any_vcpu(const struct batch_out *b, const struct snapshot *s, const struct snap_vm *vm)
+{
+	for (uint32_t i = 0; i < vm->vcpu_n; i++)
+		if (filter_vcpu(b->o->filter, &s->vcpus[vm->vcpu_first + i]))
+			return true;
+	return false;
+}
+
 /* A selection that nothing matches looks like a quiet host: say it, once. */
 static void check_selection(struct batch_out *b, const struct snapshot *s)
 {
-	if (b->said_no_vm || !filter_has_vms(b->o->filter) ||
-	    s->host.discovered < s->host.discovering)
+	const struct filter *f = b->o->filter;
+	size_t vms = 0;
+
+	if (b->said_no_vm || s->host.discovered < s->host.discovering ||
+	    !(filter_has_vms(f) || (filter_has_vcpus(f) && s->nvms)))
 		return;
 	b->said_no_vm = true;
-	for (size_t i = 0; i < s->nvms; i++)
-		if (filter_vm(b->o->filter, &s->vms[i]))
+	for (size_t i = 0; i < s->nvms; i++) {
+		if (!filter_vm(f, &s->vms[i]))
+			continue;
+		if (!filter_has_vcpus(f) || any_vcpu(b, s, &s->vms[i]))
 			return;
-	fprintf(stderr,
-		"kvmtop: none of the %zu VMs here is selected by -p or -M; waiting for one\n",
-		s->nvms);
+		vms++;
+	}
+	if (vms)
+		fputs("kvmtop: no vCPU here is selected by --vcpu; waiting for one\n", stderr);
+	else
+		fprintf(stderr,
+			"kvmtop: none of the %zu VMs here is selected by -p or -M; waiting for "
+			"one\n",
+			s->nvms);
 }
 
 int batch_out_open(struct batch_out *b, const struct options *o, char *err, size_t size)

@@ -26,6 +26,9 @@ TABLES = [line.split("\t")[0] for line in subprocess.run(
     check=True).stdout.splitlines()]
 
 
+RECORDED = os.path.join(n.TOP, "tests/data/roots/tinyvm-6.18")
+
+
 def run(*args, limit=60, env=None, **more):
     return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=limit, check=False, env={**os.environ, **(env or {})}, **more)
@@ -146,6 +149,11 @@ def errors():
          (p.returncode, p.stderr))
     p = run("-b", "-n", "2", "-d", "0.1", "-M", "no such VM")
     n.ok(p.returncode == 0 and p.stderr.count("\n") == 1, "a VM that is not there is told once", p.stderr)
+    p = run("-b", "-n", "2", "-d", "0.1", "--vcpu", "77", "--root", RECORDED)
+    n.ok(p.returncode == 0 and "--vcpu" in p.stderr and p.stderr.count("\n") == 1,
+         "so is a vCPU that no VM has", p.stderr)
+    p = run("-b", "-n", "2", "-d", "0.1", "--vcpu", "0", "--root", RECORDED)
+    n.same((p.returncode, p.stderr), (0, ""), "and one that is there is not")
 
 
 def conditions():
