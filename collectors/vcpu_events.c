@@ -125,7 +125,7 @@ static int load_formats(const struct collector_env *env, struct kvm_format **out
 	const char *tracefs;
 	int rc;
 
-	if (!sysroot_is_live(env->root))
+	if (!sysroot_has_events(env->root))
 		return -EXDEV;
 	tracefs = kvm_tracefs(env->root, &rc);
 	if (!tracefs)
@@ -195,13 +195,8 @@ static void why_not(const struct collector_env *env, int err, struct kvm_reason 
 
 	kvm_rights_read(&rights);
 	*r = (struct kvm_reason){{0}, {0}};
-	if (!sysroot_is_live(env->root)) {
-		snprintf(r->why, sizeof(r->why), "fixture: %s is no live host's root",
-			 sysroot_dir(env->root));
-		snprintf(r->mend, sizeof(r->mend), "run it without --root");
-	} else if (!kvm_why_not(env->root, &rights, err, r)) {
+	if (!kvm_no_events(env->root, r) && !kvm_why_not(env->root, &rights, err, r))
 		snprintf(r->why, sizeof(r->why), "%s", strerror(-err));
-	}
 }
 
 /* The vCPU that is asked for, where a thread runs it; NULL: none. */

@@ -78,12 +78,8 @@ static void why_not(const struct collector_env *env, int err, struct kvm_reason 
 	struct kvm_rights rights;
 
 	kvm_rights_read(&rights);
-	if (!sysroot_is_live(env->root)) {
-		snprintf(r->why, sizeof(r->why), "fixture: %s is no live host's root",
-			 sysroot_dir(env->root));
-		snprintf(r->mend, sizeof(r->mend), "run it without --root");
+	if (kvm_no_events(env->root, r))
 		return;
-	}
 	if (err != -ENOTSUP && kvm_why_not(env->root, &rights, 0, r))
 		return;
 	kvm_bpf_why(err, r);
@@ -94,7 +90,7 @@ static int try(const struct collector_env *env, struct vpmu_msrs **out)
 	const char *tracefs;
 	int rc;
 
-	if (!sysroot_is_live(env->root))
+	if (!sysroot_has_events(env->root))
 		return -EXDEV;
 	tracefs = kvm_tracefs(env->root, &rc);
 	return tracefs ? vpmu_msrs_new(env->root, tracefs, out) : rc;

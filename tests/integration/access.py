@@ -122,6 +122,10 @@ def in_a_container():
     r = top.rest()
     n.same(top.status, 0, "in a pid namespace: it runs and ends well")
     n.ok("namespace" in words(r[-1]), "in a pid namespace: it says so", words(r[-1]))
+    said = doctor(("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"))
+    n.same([x for x in said.splitlines() if x.startswith("ok") and
+            x.split()[1] in ("kvm_events", "vcpu_events", "guest_sampling", "waits", "vpmu")], [],
+           "in a pid namespace: doctor says of none of the events' collectors that it works")
 
 
 def a_vm_in_our_container():
