@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-# limit: 90
+# limit: 120
 # beside: yes
 """What a terminal, a user and a disk can do to the full screen: random keys and sizes, a terminal
 that goes away or that nobody reads, signals, odd environments, no room for what is saved."""
@@ -9,6 +9,7 @@ import fcntl
 import os
 import pty
 import random
+import re
 import resource
 import select
 import signal
@@ -128,6 +129,33 @@ def paste(folder):
     native.same(t.quit(), 0, "100 kB are pasted into a prompt")
 
 
+def times_on_screen(t, what):
+    t.got = b""
+    t.keys(b"\x0c")
+    t.read(10 * SLOW, what)
+    t.read(0.3)
+    return set(re.findall(rb"\d\d:\d\d:\d\d", t.got))
+
+
+def keys_between_ticks():
+    """A minute between two ticks: a key is obeyed at once, and makes no tick."""
+    t = Pty("-d", 60).ready()
+    t.read(2)  # the first intervals are short
+    t.keys(b"v")
+    t.read(20 * SLOW, b"TID")
+    native.ok(b"TID" in t.got, "a key is obeyed before the next tick", t.got[-600:])
+    for _ in range(3):  # a slow machine may still be at the short ones
+        before = times_on_screen(t, b"TID")
+        for key in (b"v", b"5", b"2", b"6", b"\x1b", b"v"):
+            t.keys(key)
+            t.read(0.2)
+        after = times_on_screen(t, b"TID")
+        if before == after:
+            break
+    native.ok(len(before) == 1 and before == after, "and the figures stay those of the last tick", (before, after))
+    native.same(t.quit(), 0, "a minute between two ticks: q ends it at once")
+
+
 def goes_away():
     t = Pty().ready()
     os.close(t.fd)
@@ -231,6 +259,7 @@ def main():
         roots_of_no_host(folder)
         settings_of_all_kinds(folder)
         no_room(folder)
+    keys_between_ticks()
     goes_away()
     environments()
     batch_without_room()
