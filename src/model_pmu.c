@@ -161,7 +161,7 @@ static void put_vcpu(struct commit *c, const struct model_pmu *p, uint32_t vm, u
 	out->accesses = per_second(p, p->now.accesses, p->before.accesses);
 	out->total = value_known((double)p->now.accesses);
 	out->refused = value_known((double)p->now.refused);
-	if (c->pmc_room - c->npmcs < p->now.n)
+	if (!c->pmc_rows || c->pmc_room - c->npmcs < p->now.n)
 		return;
 	out->first = c->npmcs;
 	for (size_t i = 0; i < p->now.n; i++)

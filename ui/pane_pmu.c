@@ -84,9 +84,10 @@ static const struct snap_pmc *noted(const struct pane_ctx *c)
 	if (x && x->note && x->note[0])
 		return x;
 	for (size_t i = 0; i < c->rows->n; i++) {
-		x = c->rows->row[i].row;
-		if (x->wrong)
-			return x;
+		const struct snap_pmc *other = c->rows->row[i].row;
+
+		if (other && other->wrong)
+			return other;
 	}
 	return NULL;
 }
@@ -97,7 +98,7 @@ static int draw_note(const struct pane_ctx *c, const struct area *a)
 	const struct snap_pmc *x = a->h > (int)c->rows->n + 2 || a->h > 7 ? noted(c) : NULL;
 	char text[240];
 
-	if (!x)
+	if (!x || !c->snap->vcpus)
 		return 0;
 	snprintf(text, sizeof(text), "vCPU %d, %s: %s", c->snap->vcpus[x->vcpu].index, x->counter,
 		 x->note);
