@@ -316,7 +316,7 @@ static int take_pipe(struct perfdata *p)
 		p->in = (struct window){.at = p->bytes + PIPE_HEADER, .left = p->len - PIPE_HEADER};
 	else
 		p->in.more = UINT64_MAX;
-	rc = perfdata_stream(p, true, on_leading, p);
+	rc = perfdata_stream(p, true, on_leading, NULL, p);
 	perfdata_sort_ids(p);
 	return rc ? rc : p->nattr ? 0 : -EBADMSG;
 }
@@ -459,6 +459,7 @@ void perfdata_free(struct perfdata *p)
 	if (p->own_fd)
 		close(p->fd);
 	perfdata_unpack_free(p->unpack);
+	perfdata_unmap(p);
 	free(p->in.buf);
 	free(p->tracing);
 	for (unsigned i = 0; i < PERFDATA_TEXTS; i++)

@@ -211,7 +211,7 @@ __attribute__((noinline)) static bool new_run(struct order *o)
 	return true;
 }
 
-static int put(struct order *o, const struct perfdata_record *r)
+static inline int put(struct order *o, const struct perfdata_record *r)
 {
 	uint64_t t = (uint64_t)r->time;
 	uint8_t *entry;
@@ -279,10 +279,36 @@ static int on_record(void *ctx, const uint8_t *bytes, struct perf_event_header h
 	o->p->sum.records++;
 	if (h.type != PERF_RECORD_SAMPLE)
 		return on_other(o, &r);
-	o->p->sum.samples++; /* nearly all are: this is the way of a million of them */
-	if (!o->reader->events && perfdata_quick(o->p, &r))
-		return put(o, &r);
+	o->p->sum.samples++;
 	return on_other(o, &r);
+}
+
+/* The way of a million of them: samples that are at hand, in one loop. */
+static size_t on_samples(void *ctx, const uint8_t *at, size_t left, int *rc)
+{
+	struct perfdata_record r = {.type = PERF_RECORD_SAMPLE};
+	struct order *o = ctx;
+	uint64_t n = 0;
+	size_t all = left;
+
+	while (!*rc && left >= sizeof(struct perf_event_header)) {
+		struct perf_event_header h = header_at(at);
+
+		if (h.type != PERF_RECORD_SAMPLE || h.size > left)
+			break;
+		r.bytes = at;
+		r.misc = h.misc;
+		r.size = h.size;
+		if (!perfdata_quick(o->p, &r))
+			break;
+		*rc = put(o, &r);
+		at += h.size;
+		left -= h.size;
+		n++;
+	}
+	o->p->sum.records += n;
+	o->p->sum.samples += n;
+	return all - left;
 }
 
 int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader)
@@ -295,7 +321,7 @@ int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader)
 	int rc = perfdata_layouts(p);
 
 	if (!rc && p->nattr)
-		rc = perfdata_stream(p, false, on_record, &o);
+		rc = perfdata_stream(p, false, on_record, reader->events ? NULL : on_samples, &o);
 	if (!rc)
 		rc = flush(&o, UINT64_MAX, SIZE_MAX);
 	free(o.entry);

@@ -28,6 +28,8 @@ struct window {
 	size_t left;
 	uint8_t *buf;
 	size_t cap;
+	void *map; /* or this, map_len bytes, NULL: none */
+	size_t map_len;
 	uint64_t more; /* bytes that may still be read from the file */
 };
 
@@ -64,6 +66,7 @@ struct perfdata {
 	bool ids_sorted;
 	bool alike; /* all events have one sample_type */
 	struct window in;
+	enum { LEASE_UNTRIED, LEASE_HELD, LEASE_NONE } lease; /* perfdata_stream.c */
 	struct unpack *unpack;
 	struct perfdata_sum sum;
 };
@@ -219,7 +222,14 @@ static inline bool perfdata_quick(struct perfdata *p, struct perfdata_record *r)
  * with them. leading: stops before the first record of the kernel's, which stays to be read.
  */
 typedef int (*perfdata_raw_fn)(void *ctx, const uint8_t *bytes, struct perf_event_header h);
-int perfdata_stream(struct perfdata *p, bool leading, perfdata_raw_fn fn, void *ctx);
+/*
+ * What fn would do with records that are at hand, n bytes of them, one after the other, as far as
+ * that is quick. Returns how many bytes it is through with; *rc: 0, or what ends the reading.
+ */
+typedef size_t (*perfdata_many_fn)(void *ctx, const uint8_t *at, size_t n, int *rc);
+/* many: NULL, nobody hurries. */
+int perfdata_stream(struct perfdata *p, bool leading, perfdata_raw_fn fn, perfdata_many_fn many,
+		    void *ctx);
 /* n bytes in a row at p->in.at; false: there are fewer. *err: -errno of read(2). */
 bool perfdata_fill(struct perfdata *p, size_t n, int *err);
 
@@ -234,6 +244,9 @@ enum {
 	USER_COMPRESSED = 81,
 	USER_COMPRESSED2 = 83,
 };
+
+/* For perfdata_free(): what was mapped. */
+void perfdata_unmap(struct perfdata *p);
 
 /* ---- perfdata_unpack.c ---- */
 

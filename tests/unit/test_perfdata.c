@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "perf_files.h"
@@ -443,6 +445,96 @@ static void files(void **state)
 	perfdata_free(NULL);
 }
 
+/* ---- who else has the file ---- */
+
+struct visit {
+	const char *path;
+	uint64_t samples, at; /* when to come */
+	int fd; /* what open(2) for writing gave then */
+	int err;
+};
+
+static int visit_take(void *ctx, const struct perfdata_record *r, void *slot)
+{
+	struct visit *v = ctx;
+
+	(void)slot;
+	if (r->type != PERF_RECORD_SAMPLE || ++v->samples != v->at)
+		return 0;
+	v->fd = open(v->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	v->err = v->fd < 0 ? errno : 0;
+	return 0;
+}
+
+static int visit_give(void *ctx, int64_t time, const void *slot)
+{
+	(void)ctx;
+	(void)time;
+	(void)slot;
+	return 0;
+}
+
+/* A recording through a pipe, its records again and again: several parts are mapped. */
+static unsigned write_long(const char *path)
+{
+	size_t len, n = 0;
+	uint8_t *bytes = unpack("native-pipe-6.18", &len);
+	FILE *f = fopen(path, "w");
+	unsigned times = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, 16, f), 16);
+	for (; n < 7u << 20; n += len - 16, times++)
+		assert_int_equal(fwrite(bytes + 16, 1, len - 16, f), len - 16);
+	assert_int_equal(fclose(f), 0);
+	free(bytes);
+	return times;
+}
+
+static uint64_t visited(struct visit *v)
+{
+	struct perfdata_reader reader = {0, false, visit_take, visit_give, v};
+	struct perfdata *p;
+
+	v->samples = 0;
+	v->fd = -1;
+	assert_int_equal(perfdata_open(AT_FDCWD, v->path, &p), 0);
+	assert_int_equal(perfdata_run(p, &reader), 0);
+	assert_false(perfdata_sum(p)->cut);
+	perfdata_free(p);
+	if (v->fd >= 0)
+		close(v->fd);
+	return v->samples;
+}
+
+/* Who wants to write has to wait for a part at most, and all is read whoever comes. */
+static void writers_come(void **state)
+{
+	char path[] = "/tmp/test-perfdata.XXXXXX";
+	int fd = mkstemp(path);
+	struct visit v = {.path = path};
+	uint64_t all;
+	unsigned times;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	times = write_long(path);
+	all = visited(&v);
+	assert_true(all > 1000 && all % times == 0);
+	for (v.at = 1; v.at < all; v.at += all / 5) {
+		assert_int_equal(visited(&v), all);
+		assert_true(v.fd >= 0 || v.err == EWOULDBLOCK);
+	}
+	/* Open for writing from the beginning: nothing can be mapped. */
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	v.at = 0;
+	assert_int_equal(visited(&v), all);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +549,7 @@ int main(void)
 		cmocka_unit_test(data_that_no_size_tells),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(files),
+		cmocka_unit_test(writers_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
