@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf_cost.h"
 #include "clock.h"
 #include "kvm_names.h"
 #include "sched_format.h"
@@ -44,6 +45,11 @@ static const char *const program_of[EV_NR] = {
 
 #define MAPS 9
 #define EARLY 64
+
+/* ns before they were measured: of an event, and of a change of tasks. */
+#define EVENT_NS 330
+#define SWITCH_NS 200
+
 struct mapping {
 	void *at;
 	size_t len;
@@ -53,6 +59,7 @@ struct kvm_bpf {
 	struct bpf_object *object;
 	struct bpf_link *link[KVM_EVENTS];
 	struct bpf_link *ended, *on_switch;
+	struct bpf_cost events, switches;
 	uint64_t switch_id; /* sched_switch; 0: its record has another shape */
 	struct ring_buffer *news, *slow;
 	/* Slow exits of the epoch that has begun, which were found at the end of the last one. */
@@ -452,6 +459,18 @@ static int watch_ends(struct kvm_bpf *b, const struct sysroot *root, const char 
 	return n < 0 ? (int)n : attach(b, "kvmtop_ended", strtoul(id, NULL, 10), &b->ended);
 }
 
+static void add_costs(struct kvm_bpf *b)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, b->object)
+	{
+		bool is_switch = !strcmp(bpf_program__name(p), "kvmtop_switch");
+
+		bpf_cost_add(is_switch ? &b->switches : &b->events, bpf_program__fd(p));
+	}
+}
+
 int kvm_bpf_new(const struct sysroot *root, const char *tracefs, const struct kvm_format *f,
 		bool few, bool (*several)(void *ctx, int32_t tid), void *ctx, struct kvm_bpf **out)
 {
@@ -466,11 +485,15 @@ int kvm_bpf_new(const struct sysroot *root, const char *tracefs, const struct kv
 		b->switch_id = 0;
 	b->several = several;
 	b->ctx = ctx;
+	bpf_cost_init(&b->events, EVENT_NS);
+	bpf_cost_init(&b->switches, SWITCH_NS);
 	b->cpu = online_cpu(root);
 	libbpf_set_print(silent); /* its warnings would write into the screen */
 	rc = b->cpu < 0 ? b->cpu : load(b, f, next_pid, few);
 	if (!rc)
 		rc = watch_ends(b, root, tracefs);
+	if (!rc)
+		add_costs(b);
 	if (rc) {
 		kvm_bpf_free(b);
 		return rc;
@@ -487,6 +510,8 @@ void kvm_bpf_free(struct kvm_bpf *b)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->ended);
 	bpf_link__destroy(b->on_switch);
+	bpf_cost_end(&b->events);
+	bpf_cost_end(&b->switches);
 	ring_buffer__free(b->news);
 	ring_buffer__free(b->slow);
 	for (unsigned i = 0; i < b->nmapping; i++)
@@ -505,6 +530,18 @@ void kvm_bpf_news(struct kvm_bpf *b, const struct sink *sink)
 	b->sink = sink;
 	(void)ring_buffer__consume(b->news);
 	b->sink = NULL;
+}
+
+/* kvm_entry is no event of its own in what was counted. */
+static void tell_cost(struct kvm_bpf *b, const struct kvm_counts_state *read, const struct sink *to)
+{
+	int64_t now = clock_mono_ns();
+	struct program_cost c = {.switches = read->switches};
+
+	c.switches_ns = bpf_cost_tick(&b->switches, now, read->switches);
+	c.ns = bpf_cost_tick(&b->events, now, read->all + read->exits) + c.switches_ns;
+	if (to->program_cost)
+		to->program_cost(to->ctx, &c);
 }
 
 /* Events that came while another program ran on that CPU: the kernel leaves ours out. */
@@ -535,6 +572,7 @@ void kvm_bpf_tick(struct kvm_bpf *b, int64_t watermark, const struct sink *sink,
 	kvm_counts_read(&b->counts, watermark, sink, out);
 	tell_slow(b, sink);
 	tell_missed(b, sink);
+	tell_cost(b, out, sink);
 }
 
 #else /* made without BPF */

@@ -289,6 +289,15 @@ static void tell_losses(struct kvm_counts *c, const struct sink *sink, struct kv
 	out->no_octave += since(&c->no_octave, &c->control->no_octave);
 }
 
+static uint64_t switches(const struct kvm_counts *c)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < c->cpus; i++)
+		n += __atomic_load_n(&c->busy[i].switches, __ATOMIC_RELAXED);
+	return n;
+}
+
 void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink *sink,
 		     struct kvm_counts_state *out)
 {
@@ -302,4 +311,6 @@ void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink 
 		if (list[i] && list[i] < c->threads)
 			read_thread(c, (uint32_t)list[i], epoch, sink, out);
 	tell_losses(c, sink, out);
+	out->switches = switches(c) - c->switches;
+	c->switches += out->switches;
 }

@@ -25,12 +25,14 @@ struct kvm_counts {
 	uint64_t *free[KC_POOLS];
 	uint64_t lost[KC_TYPES]; /* as of the last reading */
 	uint64_t other, no_octave; /* the same */
+	uint64_t switches; /* the same, of all CPUs */
 };
 
 /* What one reading found out beside what it handed over. */
 struct kvm_counts_state {
 	uint64_t exits, all; /* events: kvm_exit; of all kinds */
 	uint64_t other, no_octave; /* counted without their key; times in no histogram */
+	uint64_t switches; /* changes of tasks that were looked at */
 };
 
 /* Makes everything free; before the first program runs. */

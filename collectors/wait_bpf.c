@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf_cost.h"
 #include "sysroot.h"
 
 #ifdef KVMTOP_BPF
@@ -41,7 +42,14 @@ struct event {
 	uint64_t id;
 };
 
+/*
+ * ns a change of tasks, before it was measured: two processes that wake each other through pipes on
+ * one CPU took 3.10 us of CPU a change with the programs and 2.56 without.
+ */
+#define ASSUMED_NS 540
+
 struct wait_bpf {
+	struct bpf_cost cost;
 	struct bpf_object *object;
 	struct bpf_link *link[EVENTS];
 	struct wait_memory memory;
@@ -266,6 +274,8 @@ int wait_bpf_new(const struct sysroot *root, const char *tracefs, uint32_t threa
 	struct sw_config c = {0};
 	int rc = b ? 0 : -ENOMEM;
 
+	if (b)
+		bpf_cost_init(&b->cost, ASSUMED_NS);
 	for (unsigned i = 0; i < EVENTS && !rc; i++)
 		rc = load_format(root, tracefs, &e[i], &c);
 	libbpf_set_print(silent); /* its warnings would write into the screen */
@@ -279,6 +289,9 @@ int wait_bpf_new(const struct sysroot *root, const char *tracefs, uint32_t threa
 		wait_bpf_free(b);
 		return rc;
 	}
+	for (unsigned i = 0; i < EVENTS; i++)
+		bpf_cost_add(&b->cost, bpf_program__fd(bpf_object__find_program_by_name(
+					       b->object, e[i].program)));
 	*out = b;
 	return 0;
 }
@@ -287,6 +300,7 @@ void wait_bpf_free(struct wait_bpf *b)
 {
 	if (!b)
 		return;
+	bpf_cost_end(&b->cost);
 	for (unsigned i = 0; i < EVENTS; i++)
 		bpf_link__destroy(b->link[i]);
 	for (unsigned i = 0; i < b->nmapped; i++)
@@ -298,6 +312,11 @@ void wait_bpf_free(struct wait_bpf *b)
 struct wait_memory *wait_bpf_memory(struct wait_bpf *b)
 {
 	return &b->memory;
+}
+
+uint64_t wait_bpf_cost(struct wait_bpf *b, int64_t now, uint64_t n)
+{
+	return bpf_cost_tick(&b->cost, now, n);
 }
 
 static int put(int map, pid_t tid, uint32_t value)
@@ -355,6 +374,14 @@ struct wait_memory *wait_bpf_memory(struct wait_bpf *b)
 {
 	(void)b;
 	return NULL;
+}
+
+uint64_t wait_bpf_cost(struct wait_bpf *b, int64_t now, uint64_t n)
+{
+	(void)b;
+	(void)now;
+	(void)n;
+	return 0;
 }
 
 int wait_bpf_watch(struct wait_bpf *b, pid_t tid, uint32_t index)

@@ -26,6 +26,9 @@ void wait_bpf_free(struct wait_bpf *b); /* NULL is fine */
 /* What the programs write; valid until wait_bpf_free(). */
 struct wait_memory *wait_bpf_memory(struct wait_bpf *b);
 
+/* What n changes of tasks cost, ns; once an interval. */
+uint64_t wait_bpf_cost(struct wait_bpf *b, int64_t now, uint64_t n);
+
 /* The programs look after this thread, whose place is memory->thread[index]. 0 or -errno. */
 int wait_bpf_watch(struct wait_bpf *b, pid_t tid, uint32_t index);
 void wait_bpf_unwatch(struct wait_bpf *b, pid_t tid);

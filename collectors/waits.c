@@ -313,26 +313,28 @@ static void read_thread(struct waits *w, struct inv_thread *t)
 	w->env->sink->waits(w->env->sink->ctx, &r);
 }
 
-/* What they cost is in proportion to it. */
-static void tell_switches(struct waits *w)
+static void tell_cost(struct waits *w, int64_t now)
 {
 	const struct sink *s = w->env->sink;
+	struct program_cost c = {.waits = true};
 
-	if (s->switches && w->switches)
-		s->switches(s->ctx, wait_switches(wait_bpf_memory(w->bpf), w->switches));
+	if (!s->program_cost || !w->switches)
+		return;
+	c.switches = wait_switches(wait_bpf_memory(w->bpf), w->switches);
+	c.ns = wait_bpf_cost(w->bpf, now, c.switches);
+	s->program_cost(s->ctx, &c);
 }
 
 static int waits_tick(void *state, int64_t now_ns, int64_t watermark)
 {
 	struct waits *w = state;
 
-	(void)now_ns;
 	(void)watermark;
 	if (!w->bpf)
 		return 0;
 	free_places(w);
 	each_thread(w, read_thread);
-	tell_switches(w);
+	tell_cost(w, now_ns);
 	look_who_is_there(w);
 	return 0;
 }

@@ -127,7 +127,7 @@ static void apply_demand(struct engine *e)
 		all.slices = 0;
 	if (e->governor.no_waits)
 		all.waits = all.waits_all = false;
-	all.exit_off = !e->governor.no_switches;
+	all.exit_off = !e->governor.no_exit_off;
 	all.sample_shift = e->governor.sample_shift;
 	e->demand = all;
 	model_demand(e->model, &all);
@@ -188,19 +188,21 @@ static void tell_cost(struct engine *e, int64_t now)
 
 static void govern(struct engine *e, const struct snapshot *s)
 {
-	char kinds[80], why[200];
+	char kinds[160], why[240];
 	bool dropped;
 
 	if (!governor_look(&e->governor, s))
 		return;
 	apply_demand(e);
 	governor_text(&e->governor, kinds, sizeof(kinds));
-	dropped = e->governor.dropped || e->governor.no_slices || e->governor.no_waits;
+	dropped = governor_gave_up(&e->governor);
 	if (dropped)
 		snprintf(why, sizeof(why), "%s not collected: it would cost more than %.3g%%",
 			 kinds, e->governor.max_pct);
 	else
-		snprintf(why, sizeof(why), "within %.3g%%", e->governor.max_pct);
+		snprintf(why, sizeof(why), "within %.3g%%%s%s%s", e->governor.max_pct,
+			 *kinds ? ", without " : "", kinds,
+			 *kinds ? ", which would cost more" : "");
 	e->env.sink->source(e->env.sink->ctx, "overhead", dropped ? SOURCE_PARTIAL : SOURCE_OK, why,
 			    dropped ? "kvmtop --max-overhead 10" : NULL);
 }

@@ -15,21 +15,12 @@
  * measurements (6.18, no hardware virtualisation): 1.28 us an event.
  */
 #define EVENT_COST_NS 1280.0
-/* The same of one that is counted in the kernel (bpf/kvm_count.bpf.c), measured the same way. */
-#define EVENT_COUNTED_NS 200.0
-
 /*
  * What one sample adds to the vCPU that it interrupts: 12,000 blocks of a guest's loop took 0.481 s
  * of CPU at 20,000 samples a second and 0.342 s without, on the same machine: 14 us. That is a
  * guest of another host, whose timer interrupts are dear; hardware does with less.
  */
 #define SAMPLE_COST_NS 14000.0
-/*
- * What a change of tasks costs more while the programs of bpf/sched_wait.bpf.c watch: two processes
- * that wake each other through pipes on one CPU took 3.10 us of CPU a change instead of 2.56, on
- * the same machine.
- */
-#define SWITCH_COST_NS 540.0
 #define SAMPLE_SHIFT_MAX 3 /* an eighth of the rate still tells what is hot */
 
 /* The order in which kinds are given up: dearest in worth for their number first. */
@@ -77,18 +68,18 @@ double governor_self(struct governor *g, int64_t now, unsigned ncpu)
 
 static double estimate_guest(const struct snapshot *s)
 {
-	double events = 0, samples,
-	       each = s->host.events_by == EVENTS_BY_BPF ? EVENT_COUNTED_NS : EVENT_COST_NS;
+	double events = (double)s->stream.events, samples;
 
 	if (s->dt <= 0 || !s->host.ncpu)
 		return 0;
-	for (int k = 0; k < KIND_NR; k++) /* an exit is two events: kvm_exit and kvm_entry */
+	/* An exit is two events: kvm_exit and kvm_entry. What is counted in the kernel is measured.
+	 */
+	for (int k = 0; k < KIND_NR && s->host.events_by != EVENTS_BY_BPF; k++)
 		events += (double)s->kinds[k].count * (k == KIND_VMEXIT ? 2 : 1);
-	events += (double)s->stream.events * EVENT_COST_NS / each;
 	samples = value_has(s->host.sym.n) ? s->host.sym.n.v : 0;
 	return 100.0 *
-	       (events * each + samples * SAMPLE_COST_NS +
-		(double)s->host.switches * SWITCH_COST_NS) /
+	       (events * EVENT_COST_NS + samples * SAMPLE_COST_NS +
+		(double)(s->host.counting_ns + s->host.waits_ns)) /
 	       ((double)s->dt * s->host.ncpu);
 }
 
@@ -116,9 +107,17 @@ static bool slices_off(struct governor *g, const struct snapshot *s)
 	return true;
 }
 
+static bool exit_off_off(struct governor *g, const struct snapshot *s)
+{
+	if (g->no_exit_off || !matters(g, s, (double)s->host.exit_off_ns))
+		return false;
+	g->no_exit_off = true;
+	return true;
+}
+
 static bool waits_off(struct governor *g, const struct snapshot *s)
 {
-	if (g->no_waits || !matters(g, s, (double)s->host.switches * SWITCH_COST_NS))
+	if (g->no_waits || !matters(g, s, (double)s->host.waits_ns))
 		return false;
 	g->no_waits = true;
 	return true;
@@ -137,6 +136,11 @@ static bool drop_one(struct governor *g, const struct snapshot *s)
 	return false;
 }
 
+bool governor_gave_up(const struct governor *g)
+{
+	return g->dropped || g->no_slices || g->no_exit_off || g->no_waits;
+}
+
 bool governor_look(struct governor *g, const struct snapshot *s)
 {
 	double cost;
@@ -147,23 +151,31 @@ bool governor_look(struct governor *g, const struct snapshot *s)
 	cost = g->guest_pct + (g->self_pct > 0 ? g->self_pct : 0);
 	if (cost <= g->max_pct) {
 		g->over_since = 0;
-		if ((!g->dropped && !g->sample_shift && !g->no_slices && !g->no_waits) ||
-		    s->time < g->retry_at || cost > g->max_pct / 2)
+		if ((!governor_gave_up(g) && !g->sample_shift) || s->time < g->retry_at ||
+		    cost > g->max_pct / 2)
 			return false;
 		g->dropped = 0;
-		g->no_slices = g->no_waits = false;
+		g->no_slices = g->no_waits = g->no_exit_off = false;
 		g->sample_shift = 0;
 		return true;
 	}
 	if (!g->over_since)
 		g->over_since = s->time;
 	if (s->time - g->over_since < PATIENCE ||
-	    !(sample_less(g, s) || slices_off(g, s) || waits_off(g, s) || drop_one(g, s)))
+	    !(sample_less(g, s) || slices_off(g, s) || exit_off_off(g, s) || waits_off(g, s) ||
+	      drop_one(g, s)))
 		return false;
 	g->over_since = s->time;
 	g->retry_at = s->time + g->backoff;
 	g->backoff = g->backoff * 2 < RETRY_MAX ? g->backoff * 2 : RETRY_MAX;
 	return true;
+}
+
+static size_t add_text(char *buf, size_t size, size_t at, const char *what)
+{
+	int n = at < size ? snprintf(buf + at, size - at, "%s%s", at ? ", " : "", what) : 0;
+
+	return at + (size_t)n;
 }
 
 const char *governor_text(const struct governor *g, char *buf, unsigned long size)
@@ -172,12 +184,16 @@ const char *governor_text(const struct governor *g, char *buf, unsigned long siz
 
 	buf[0] = 0;
 	for (size_t i = 0; i < NDROP; i++)
-		if (g->dropped & KIND_BIT(drop_order[i]) && at < size)
-			at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "",
-					       drop_name[i]);
-	if (g->no_waits && at < size)
-		at += (size_t)snprintf(buf + at, size - at, "%swaits", at ? ", " : "");
-	if (g->no_slices && at < size)
-		snprintf(buf + at, size - at, "%ssingle events", at ? ", " : "");
+		if (g->dropped & KIND_BIT(drop_order[i]))
+			at = add_text(buf, size, at, drop_name[i]);
+	if (g->no_waits)
+		at = add_text(buf, size, at, "waits");
+	if (g->no_exit_off)
+		at = add_text(buf, size, at, "exits' time without a CPU");
+	if (g->no_slices)
+		at = add_text(buf, size, at, "single events");
+	if (g->sample_shift)
+		add_text(buf, size, at,
+			 g->sample_shift == 1 ? "half of the samples" : "most samples");
 	return buf;
 }

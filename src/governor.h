@@ -16,7 +16,7 @@ struct governor {
 	unsigned dropped; /* KIND_BIT of what was given up; KIND_VMEXIT: entry and exit */
 	bool no_waits; /* nobody watches who has the CPU any more */
 	bool no_slices; /* the selected vCPU's events are not taken one by one any more */
-	bool no_switches; /* exits are not told apart by whether they had a CPU; given up first */
+	bool no_exit_off; /* exits are not told apart any more by whether they had a CPU */
 	uint8_t sample_shift; /* samples are taken 2^n times more seldom; before kinds are dropped
 			       */
 	int64_t over_since, retry_at, backoff;
@@ -30,9 +30,11 @@ void governor_init(struct governor *g, double max_pct);
 double governor_self(struct governor *g, int64_t now, unsigned ncpu);
 /*
  * Looks at an interval's events and samples and decides what may stay open. True when `dropped`,
- * `no_slices`, `no_waits` or `sample_shift` changed.
+ * `sample_shift` or one of the no_… changed.
  */
 bool governor_look(struct governor *g, const struct snapshot *s);
+/* True where something was given up, not only made coarser. */
+bool governor_gave_up(const struct governor *g);
 /* "msr, mmio", and "single events" of a vCPU, "waits", for the screen; buf is returned. */
 const char *governor_text(const struct governor *g, char *buf, unsigned long size);
 

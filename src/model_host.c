@@ -364,7 +364,10 @@ int model_host_rows(struct commit *c)
 	row->unmatched = m->ex.unmatched;
 	row->entry_exit = m->ex.seen;
 	row->events_by = (uint8_t)m->events_by;
-	row->switches = m->switches;
+	row->switches = m->waiting.switches;
+	row->waits_ns = m->waiting.ns;
+	row->exit_off_ns = m->counting.switches_ns;
+	row->counting_ns = m->counting.ns;
 	row->discovering = m->discovering;
 	row->discovered = m->discovered;
 	return 0;

@@ -80,7 +80,7 @@ void model_vcpu_tsc(struct commit *c, const struct inv_vcpu *v, struct snap_vcpu
 
 /* model_waits.c */
 void model_on_waits(void *ctx, const struct wait_reading *r);
-void model_on_switches(void *ctx, uint64_t n);
+void model_on_program_cost(void *ctx, const struct program_cost *c);
 void model_waited_rows(struct commit *c); /* when VMs and vCPUs have their rows */
 void model_waits_next(struct model *m);
 

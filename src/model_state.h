@@ -124,7 +124,8 @@ struct model {
 	struct model_kind kinds[KIND_NR];
 	struct ex_vm all; /* the exits of all VMs, also of those that are gone */
 	struct model_sampling sampling;
-	uint64_t switches; /* of this interval, where waits are watched */
+	/* Of this interval: by the programs that count, and by those that watch waits. */
+	struct program_cost counting, waiting;
 	struct slices *slices; /* NULL: no vCPU's events come one by one */
 	struct vcpu_stream stream;
 	uint64_t stream_lost; /* of this interval */

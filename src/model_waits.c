@@ -55,9 +55,14 @@ void model_on_waits(void *ctx, const struct wait_reading *r)
 		add_reading(ctx, &v->waited, r);
 }
 
-void model_on_switches(void *ctx, uint64_t n)
+void model_on_program_cost(void *ctx, const struct program_cost *c)
 {
-	((struct model *)ctx)->switches += n;
+	struct model *m = ctx;
+	struct program_cost *to = c->waits ? &m->waiting : &m->counting;
+
+	to->ns += c->ns;
+	to->switches += c->switches;
+	to->switches_ns += c->switches_ns;
 }
 
 /* ---- rows ---- */
@@ -205,7 +210,7 @@ void model_waited_rows(struct commit *c)
 
 void model_waits_next(struct model *m)
 {
-	m->switches = 0;
+	m->counting = m->waiting = (struct program_cost){0};
 	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
 		if (of_vm(vm))
 			waited_clear(of_vm(vm));

@@ -225,6 +225,14 @@ struct loss_count {
 	uint64_t n;
 };
 
+/* What programs in the kernel took of the time of those in whose way they run. */
+struct program_cost {
+	bool waits; /* those behind sink.waits; else those that count events */
+	uint64_t ns; /* of this interval, measured now and then */
+	uint64_t switches; /* changes of tasks among what they were called for */
+	uint64_t switches_ns; /* of ns: for these */
+};
+
 /* One reading of a thread's /proc counters; what is absent has its has_ flag clear. */
 struct thread_reading {
 	struct inv_thread *thread;
@@ -386,8 +394,8 @@ struct sink {
 	void (*tsc)(void *ctx, const struct tsc_reading *r); /* NULL: not taken */
 	void (*tsc_write)(void *ctx, const struct tsc_write *w); /* NULL: not taken */
 	void (*waits)(void *ctx, const struct wait_reading *r); /* NULL: not taken */
-	/* n changes of tasks passed through the programs behind waits(). NULL: not taken. */
-	void (*switches)(void *ctx, uint64_t n);
+	/* At each tick, of sources that have programs in the kernel. NULL: not taken. */
+	void (*program_cost)(void *ctx, const struct program_cost *c);
 	/* Events of .vcpu of the last vcpu_stream(): they are counted elsewhere. NULL: not taken.
 	 */
 	void (*vcpu_events)(void *ctx, const struct sample *s, size_t n);

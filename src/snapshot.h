@@ -370,6 +370,10 @@ struct snap_host {
 	uint8_t events_by; /* enum events_by: the source of exits and accesses */
 	uint64_t switches; /* of tasks, that passed through a program; 0: nobody watches waits */
 	const char *pmu_why; /* why a guest's counters may lie here, "" nobody asked */
+	/* What these programs took, and those that count events; of that for exits' time without a
+	 * CPU.
+	 */
+	uint64_t waits_ns, counting_ns, exit_off_ns;
 	bool root;
 	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */
 };

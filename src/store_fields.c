@@ -174,6 +174,9 @@ static const struct store_field host_fields[] = {
 	ENUM(40, U8, struct snap_host, events_by, EVENTS_BY_BPF),
 	ONE(41, U64, struct snap_host, switches),
 	ONE(42, TEXT, struct snap_host, pmu_why),
+	ONE(43, U64, struct snap_host, exit_off_ns),
+	ONE(44, U64, struct snap_host, waits_ns),
+	ONE(45, U64, struct snap_host, counting_ns),
 	END,
 };
 

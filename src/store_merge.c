@@ -373,6 +373,9 @@ static void merge_host(struct snap_host *into, const struct snap_host *from)
 	into->late += from->late;
 	into->unmatched += from->unmatched;
 	into->switches += from->switches;
+	into->exit_off_ns += from->exit_off_ns;
+	into->waits_ns += from->waits_ns;
+	into->counting_ns += from->counting_ns;
 	if (from->unwatched_ns > into->unwatched_ns) {
 		into->unwatched_ns = from->unwatched_ns;
 		into->unwatched = from->unwatched;

@@ -723,8 +723,11 @@ __noinline int on_switch(__u32 prev, __u32 next)
 SEC("tp")
 int kvmtop_switch(void *ctx)
 {
-	__u32 prev = (__u32)bpf_get_current_pid_tgid(), next;
+	__u32 prev = (__u32)bpf_get_current_pid_tgid(), next, cpu = bpf_get_smp_processor_id();
+	struct kc_busy *b = bpf_map_lookup_elem(&busy, &cpu);
 
+	if (b)
+		b->switches++;
 	if (!config.next_pid || bpf_probe_read_kernel(&next, sizeof(next), ctx + config.next_pid))
 		return PASS_ON;
 	prev = is_known(prev) ? prev : 0;

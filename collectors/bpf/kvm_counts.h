@@ -81,7 +81,8 @@ struct kc_control {
 
 struct kc_busy {
 	__u64 n; /* odd: a program runs on this CPU */
-	__u64 unused[7]; /* a cache line each */
+	__u64 switches; /* of tasks, that were looked at */
+	__u64 unused[6]; /* a cache line each */
 };
 
 struct kc_half {

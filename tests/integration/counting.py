@@ -6,6 +6,7 @@
 """Counting in the kernel: beside a perf of others, with too many keys, threads that come and go, and a
 kvmtop that is killed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -96,8 +97,47 @@ def killed():
     n.ok(len(programs()) <= before, "after a kill -9 nothing is left of it", programs())
 
 
+def runs():
+    """{id: runs} of the programs on kvm_pio, as far as the kernel counted them."""
+    out = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout
+    return {p["id"]: p.get("run_cnt", 0) for p in json.loads(out) if p.get("name") == "kvmtop_pio"}
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def costs():
+    """
+    What the programs take is measured, for a moment: the kernel counts how often one ran only while it
+    is asked to. Others may ask it too, and then it goes on for longer.
+    """
+    others = set(runs())
+    g = n.Guest("-l", "inf", "out:100").go()
+    top = n.Kvmtop("--events-by", "bpf", *ARGS).skip(2)
+    n.ok(wait_for(lambda: any(c for i, c in runs().items() if i not in others)), "the programs' run time is measured", runs())
+
+    measured = [i for i, c in runs().items() if c and i not in others]
+
+    def stands():
+        before = runs()
+        top.skip(3)
+        after = runs()
+        return top.records[-1]["host"]["self_guest_pct"] and any(before.get(i) == after.get(i, -1) for i in measured)
+    n.ok(wait_for(stands), "and not for long, while they go on counting", runs())
+    r = top.end()
+    g.stop()
+    late = [x["host"]["self_guest_pct"] for x in r[-3:]]
+    n.ok(all(p and 0 < p < 100 for p in late), "what they cost is said in every interval", late)
+
+
 def main():
-    parts = {f.__name__: f for f in (beside_perf, full, short_lives, killed)}
+    parts = {f.__name__: f for f in (beside_perf, full, short_lives, costs, killed)}
     for name in sys.argv[1:] or parts:
         parts[name]()
     n.done()
