@@ -25,9 +25,19 @@ def said(record):
     return next(s["why"] for s in record["sources"] if s["name"] == "kvm_events")
 
 
-def programs():
-    out = subprocess.run(["bpftool", "prog", "show"], capture_output=True, text=True, check=True).stdout
-    return [line for line in out.splitlines() if "name kvmtop_pio" in line]
+def runs():
+    """{id: runs} of the programs on kvm_pio, as far as the kernel counted them."""
+    out = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout
+    return {p["id"]: p.get("run_cnt", 0) for p in json.loads(out) if p.get("name") == "kvmtop_pio"}
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def by_kind(counts):
@@ -86,30 +96,13 @@ def short_lives():
 
 
 def killed():
-    before = len(programs())
+    others = set(runs())
     top = n.Kvmtop("--events-by", "bpf", *ARGS).skip(2)
-    n.ok(len(programs()) > before, "its programs are loaded", programs())
+    mine = set(runs()) - others
+    n.ok(mine, "its programs are loaded", runs())
     top.p.kill()
     top.p.wait()
-    end = time.monotonic() + 10
-    while len(programs()) > before and time.monotonic() < end:
-        time.sleep(0.1)
-    n.ok(len(programs()) <= before, "after a kill -9 nothing is left of it", programs())
-
-
-def runs():
-    """{id: runs} of the programs on kvm_pio, as far as the kernel counted them."""
-    out = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout
-    return {p["id"]: p.get("run_cnt", 0) for p in json.loads(out) if p.get("name") == "kvmtop_pio"}
-
-
-def wait_for(condition):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
+    n.ok(wait_for(lambda: not mine & set(runs())), "after a kill -9 nothing is left of it", (mine, runs()))
 
 
 def costs():
