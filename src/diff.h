@@ -107,7 +107,7 @@ struct diff_side {
  * For who fills a side (diff_read.c, report_side.c): adds to a figure of a block below DIFF_BLOCKS.
  * 0, -ENOMEM, or -E2BIG: more figures than any host has.
  */
-int diff_put(struct diff_side *side, uint32_t vm, unsigned block, const struct diff_series *key,
+int diff_put(struct diff_side *side, uint32_t vm, unsigned block, const struct diff_series *like,
 	     double v);
 /* The number of the VM `vm` in interval `at`, a new one where it was not seen. 0 or as above. */
 int diff_vm_number(struct diff_side *side, const struct snap_vm *vm, uint64_t at, uint32_t hint,

@@ -68,7 +68,7 @@ static bool map_part(struct perfdata *p, size_t n)
 	if (len - skip - w->left > w->more)
 		len = skip + w->left + w->more;
 	map = mmap(NULL, len, PROT_READ, MAP_PRIVATE, p->fd, (off_t)(from - skip));
-	if (map == MAP_FAILED)
+	if (map == MAP_FAILED || !map)
 		return false;
 	/* Here an error of the disk is an error, later it would be a signal. */
 	if (madvise(map, len, MADV_POPULATE_READ) ||
@@ -106,7 +106,7 @@ static int refill(struct perfdata *p, size_t n)
 		if (!w->buf)
 			return -ENOMEM;
 	}
-	if (w->left > w->cap) { /* of a large part */
+	if (w->at && w->left > w->cap) { /* of a large part */
 		uint8_t *more = malloc(w->left + PIECE);
 
 		if (!more)
@@ -115,11 +115,11 @@ static int refill(struct perfdata *p, size_t n)
 		free(w->buf);
 		w->buf = more;
 		w->cap = w->left + PIECE;
-	} else if (w->left) {
+	} else if (w->at && w->left) {
 		memmove(w->buf, w->at, w->left);
 	}
-	w->at = w->buf;
 	give_up_map(p);
+	w->at = w->buf;
 	while (w->left < n && w->more) {
 		size_t room = w->cap - w->left;
 		ssize_t got = read(p->fd, w->buf + w->left, w->more < room ? w->more : room);
@@ -150,7 +150,7 @@ bool perfdata_fill(struct perfdata *p, size_t n, int *err)
 /* The same, for what is mostly there. */
 static inline bool at_hand(struct perfdata *p, size_t n, int *err)
 {
-	return __builtin_expect(n <= p->in.left, 1) || perfdata_fill(p, n, err);
+	return (__builtin_expect(n <= p->in.left, 1) || perfdata_fill(p, n, err)) && p->in.at;
 }
 
 static void advance(struct perfdata *p, size_t n)
