@@ -46,6 +46,12 @@ def ok(passed, name, saw=None):
     return passed
 
 
+def every(checks):
+    """all() of at least one: what nothing was found of has not been shown."""
+    checks = list(checks)
+    return bool(checks) and all(checks)
+
+
 def same(got, wanted, name):
     return ok(got == wanted, name, f"got    {got}\nwanted {wanted}")
 
@@ -67,7 +73,7 @@ def say(text):
 
 def done():
     print(f"1..{len(_results)}")
-    sys.exit(0 if all(_results) else 1)
+    sys.exit(0 if every(_results) else 1)
 
 
 # --- mounts -------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def few_descriptors():
     vm = n.vm_of(r[-1], g.pid)
     n.same(top.status, 0, "48 descriptors: it runs and ends well")
     n.same(len(vm["vcpus"]) if vm else None, 40, "48 descriptors: all 40 vCPUs are there")
-    n.ok(vm and all(v["cpu_pct"] is not None for v in vm["vcpus"]),
+    n.ok(vm and n.every(v["cpu_pct"] is not None for v in vm["vcpus"]),
          "48 descriptors: each vCPU's CPU time is known", words(r[-1]))
     g.stop()
     top = n.Kvmtop(wrap=("prlimit", "--nofile=20:20", "setpriv", "--bounding-set=-sys_resource"))

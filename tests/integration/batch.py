@@ -124,7 +124,7 @@ def slow_reader():
     time.sleep(8 if not n.SANITIZED else 15)  # the pipe fills, then the intervals that may wait
     threading.Timer(1, p.send_signal, (signal.SIGTERM,)).start()
     rest, err = p.communicate(timeout=30)
-    n.ok(all(json.loads(x)["schema"] == 1 for x in rest.splitlines()), "a slow reader gets whole records")
+    n.ok(n.every(json.loads(x)["schema"] == 1 for x in rest.splitlines()), "a slow reader gets whole records")
     n.ok(b"intervals were skipped" in err, "and is told of those that it missed", err)
 
 
@@ -169,7 +169,7 @@ def doctor():
     n.ok(re.search(r"^ok +symbols +host kernel +works: \d{4,} names$", p.stdout, re.M), "and counts the host kernel's names",
          p.stdout)
     r = json.loads(run("doctor", "--format", "json").stdout)
-    n.ok(all(s["state"] in ("ok", "partial", "off") and s["why"] for s in r["sources"]),
+    n.ok(n.every(s["state"] in ("ok", "partial", "off") and s["why"] for s in r["sources"]),
          "each source has a state and words", r["sources"])
     n.ok({"kernel", "lockdown", "capabilities"} <= set(r["host"]), "and the host is described", r["host"])
     p = run("doctor", "--root", os.environ.get("TEST_TMP", "/tmp"))

@@ -50,7 +50,7 @@ def content(file):
     """{name below the folder: bytes} of an archive."""
     with tarfile.open(file) as t:
         members = t.getmembers()
-        n.ok(all(m.isfile() and m.mode == 0o600 and "/" in m.name and not m.name.startswith(("/", ".."))
+        n.ok(n.every(m.isfile() and m.mode == 0o600 and "/" in m.name and not m.name.startswith(("/", ".."))
                  for m in members), "files only, below one folder, 0600", [m.name for m in members])
         return {m.name.split("/", 1)[1]: t.extractfile(m).read() for m in members}
 

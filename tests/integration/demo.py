@@ -89,7 +89,7 @@ def ends(sig, what):
     p.stdout.readline()
     mine = guests_of(p.pid)
     n.same(len(mine), 3, f"{what}: three guests run before")
-    n.ok(all(os.getpriority(os.PRIO_PROCESS, g) >= 10 for g in mine), f"{what}: and they are nice")
+    n.ok(n.every(os.getpriority(os.PRIO_PROCESS, g) >= 10 for g in mine), f"{what}: and they are nice")
     p.send_signal(sig)
     p.wait(20)
     n.ok(gone(mine), f"{what}: and none after", mine)

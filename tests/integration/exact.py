@@ -145,7 +145,7 @@ def no_times_without_entries(records, g):
     """Where KVM fires no kvm_entry, times are not known; they are never 0."""
     rows = [x for r in records for vm in n.vms_of(r, g.pid) for x in vm["exits"]]
     if n.HW:
-        n.ok(all(x["timed"] <= x["count"] for x in rows), "no more pairs than events")
+        n.ok(n.every(x["timed"] <= x["count"] for x in rows), "no more pairs than events")
         return
     n.same({x["avg_ns"] for x in rows} | {x["p99_ns"] for x in rows}, {None},
            "without kvm_entry times are null, not 0")

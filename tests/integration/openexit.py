@@ -20,7 +20,7 @@ def main():
     rows = [vm["vcpus"][0] for x in r for vm in n.vms_of(x, g.pid) if vm["vcpus"]]
     held = [v for v in rows if v.get("open_ns")]
     n.ok(len(held) >= 4, "an exit of 3 s is listed in each interval while it is open", rows[-1:])
-    n.ok(all(a["open_ns"] < b["open_ns"] for a, b in zip(held, held[1:])), "and it grows", held)
+    n.ok(n.every(a["open_ns"] < b["open_ns"] for a, b in zip(held, held[1:])), "and it grows", held)
     n.ok(held and held[-1]["exit_pct"] and held[-1]["exit_pct"] > 95, "and it is in %EXIT",
          held[-1:])
     n.ok(any(f["rule"] == "open-exit" for x in r for f in x["findings"]),

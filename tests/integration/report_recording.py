@@ -127,7 +127,7 @@ def ranges():
     whole = plain(table("-i", A))
     got = {k: sum(p.get(k, [0])[0] for p in parts) for k in whole}
     # An interval whose middle is the very moment of the border is in both.
-    n.ok(all(whole[k][0] <= got[k] <= 2 * whole[k][0] for k in whole) and all(parts), "two ranges are the whole",
+    n.ok(n.every(whole[k][0] <= got[k] <= 2 * whole[k][0] for k in whole) and all(parts), "two ranges are the whole",
          (got, whole))
     n.same(plain(table("-i", f"{A}@-1d")), whole, "from a day before its end on: all of it")
     shutil.copy(A, f"{TMP}/x@y")

@@ -50,9 +50,9 @@ def whose():
     port = n.Guest("-m", "user", "-p", n.CPUS[-1], "out:inf")
     r = watch([spin, port], ready=named)
     a, b = of(r, spin), of(r, port)
-    n.ok(all(vm["guest_user_pct"] + vm["guest_kernel_pct"] > 80 for vm in a), "a guest that spins is in the guest",
+    n.ok(n.every(vm["guest_user_pct"] + vm["guest_kernel_pct"] > 80 for vm in a), "a guest that spins is in the guest",
          [vm["guest_user_pct"] for vm in a])
-    n.ok(all(vm["host_kernel_pct"] + vm["host_user_pct"] > 30 for vm in b), "one that leaves it all the time is in the host",
+    n.ok(n.every(vm["host_kernel_pct"] + vm["host_user_pct"] > 30 for vm in b), "one that leaves it all the time is in the host",
          [vm["host_kernel_pct"] for vm in b])
     rows = [x for vm in b for x in vm["symbols"]]
     n.ok(any(x["domain"] == "host-kernel" and not x["reason"] and x["symbol"].startswith(("kvm_", "native_", "vcpu_"))
@@ -70,7 +70,7 @@ def whose():
     n.ok(0.7 < samples / (ms * 0.997) < 1.3, "as many samples as its CPU time has at 997 Hz", (samples, ms))
     hosts = [x["host"] for x in r]
     sums = [(h["samples"], sum(vm["samples"] for vm in x["vms"])) for h, x in zip(hosts, r)]
-    n.ok(all(h >= v for h, v in sums), "the host's sum is that of its VMs", sums)
+    n.ok(n.every(h >= v for h, v in sums), "the host's sum is that of its VMs", sums)
     n.same({(h["sampling"], h["sampling_hz"]) for h in hosts} - {("cycles", 997)}, {("cpu-clock", 997)},
            "the event and its rate are said")
     n.same([b for x in r for b in n.finite(x)], [], "no absurd figure")
@@ -80,7 +80,7 @@ def sides():
     for flag, mine, other in (("--guest", "guest", "host"), ("--host", "host", "guest")):
         g = n.Guest("-m", "user", "-l", "inf", "out:20 spin:2")
         vms = of(watch([g], flag, records=3), g)
-        n.ok(vms and all(vm[f"{mine}_user_pct"] + vm[f"{mine}_kernel_pct"] > 99.9 for vm in vms if vm["samples"]),
+        n.ok(n.every(vm[f"{mine}_user_pct"] + vm[f"{mine}_kernel_pct"] > 99.9 for vm in vms if vm["samples"]),
              f"{flag}: only that side", vms[:1])
         n.same({x["domain"].split("-")[0] for vm in vms for x in vm["symbols"] if x["domain"]} - {mine}, set(),
                f"{flag}: no row of the {other}'s")

@@ -50,14 +50,14 @@ def each_is_told(how):
     n.ok(per[0] >= 5 and per[1] >= 10, f"{how}: each exit in which the VMM slept has a line, by vCPU", per)
     n.same({(v["vcpu"], v["tid"]) for v in x}, {(i, g.tid(i)) for i in (0, 1)}, "with its thread")
     n.same({v["user_exit"] for v in x}, {"KVM_EXIT_IO"}, "and what the VMM was asked for")
-    n.ok(all(HOLD * 1e6 <= v["user_ns"] <= v["took_ns"] for v in x), "the VMM's part is in its time",
+    n.ok(n.every(HOLD * 1e6 <= v["user_ns"] <= v["took_ns"] for v in x), "the VMM's part is in its time",
          [(v["user_ns"], v["took_ns"]) for v in x])
     for vcpu in (0, 1):
         t = [v["ended"] for v in x if v["vcpu"] == vcpu]
         n.same(t, sorted(set(t)), f"vCPU {vcpu}: each at its own time, in order")
     lines, all_of_it = lines_of(r, g.pid), counted(r, g.pid)
     n.same(all_of_it, len(lines), "as many are counted as have a line")
-    n.ok(all(v["took_ns"] > 100e6 for v in lines + lines_of(r, quick.pid)), "none is shorter than the limit")
+    n.ok(n.every(v["took_ns"] > 100e6 for v in lines + lines_of(r, quick.pid)), "none is shorter than the limit")
     n.ok(len(lines) - 15 <= 3 and len(lines_of(r, quick.pid)) <= 3,
          "what the guest computes between two exits is none, however long (but for a machine that stood still)",
          (lines, lines_of(r, quick.pid)))
@@ -65,13 +65,13 @@ def each_is_told(how):
 
 
 def nobody_asks():
-    g = n.Guest("-l", 3, "out:50 hold:120").go()
+    g = n.Guest("-l", 3, "out:50 hold:120")
     top = n.Kvmtop("--event", "userexit", delay=0.5).skip(2)
-    g.wait(60)
+    g.go().wait(60)
     r = top.settle().end()
     n.same([vm["slow_exits"] for q in r for vm in q["vms"] if vm["slow_exits"] is not None], [],
            "nobody asks: how many are slow is not known")
-    n.ok(all("slow" not in vm for q in r for vm in q["vms"]), "and there is no table of them")
+    n.ok(n.every("slow" not in vm for q in r for vm in q["vms"]), "and there is no table of them")
 
 
 def main():

@@ -143,7 +143,7 @@ def own_quota():
     n.near(mean(vm["vcpus"][0]["steal_pct"] for vm in vms), 100 * (1 - share), 3,
            "alone under a quota: steal is what it did not get")
     n.near(100 * share, 40, 3, "alone under a quota of 40%: it did get 40%")
-    n.ok(all(vm["throt_pct"] is not None and vm["throt_pct"] >= vm["steal_pct"] / 2
+    n.ok(n.every(vm["throt_pct"] is not None and vm["throt_pct"] >= vm["steal_pct"] / 2
              for vm in vms[1:]), "and it is marked as its own quota",
          [(vm["throt_pct"], vm["steal_pct"]) for vm in vms])
     mine = {f["rule"] for x in r[1:] for f in x["findings"] if f["vm"] == vms[0]["name"]}

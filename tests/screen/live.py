@@ -37,7 +37,7 @@ rows = [ln for ln in t.lines() if re.match(r" (starved|exits-10|bad)", ln)]
 native.ok(rows and rows[0].startswith(" starved"), "the starved VM is on top", t.text())
 native.ok("waits for a CPU" in t.text(), "a finding says so in words", t.text())
 native.ok(re.search(r"bad\\(e|x1b)", t.text()) is not None, "a hostile name is escaped", t.text())
-native.ok(all(width(ln) <= 80 for ln in t.lines()), "no line is wider than the window", t.text())
+native.ok(native.every(width(ln) <= 80 for ln in t.lines()), "no line is wider than the window", t.text())
 
 t.keys("Enter")
 t.sees("TID CPU PIN", "Enter opens the VM: a row a vCPU")

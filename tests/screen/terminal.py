@@ -42,7 +42,7 @@ def resize_storm():
         t.keys("Escape")
         t.until(lambda s: "kvmtop" in s)
         time.sleep(0.3)
-        native.ok(all(width(ln) <= size[0] for ln in t.lines()), f"no line too wide at {size}", t.text())
+        native.ok(native.every(width(ln) <= size[0] for ln in t.lines()), f"no line too wide at {size}", t.text())
     t.keys("q")
     t.until(lambda s: not t.alive(), 5)
     if t.alive():  # help was open
