@@ -108,7 +108,7 @@ $(B)/bench/%: tests/bench/%.c $(B)/libkvmtop.a $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -MF $@.d -MT $@ -iquote tests/unit -o $@ $(filter %.c,$^) $(LDFLAGS_ALL) $(B)/libkvmtop.a $(LIBS)
 
-$(B)/bench/bench_store: tests/unit/made_snapshot.c
+$(B)/bench/bench_store $(B)/bench/bench_week: tests/unit/made_snapshot.c
 
 # The tests' small VMMs (their counts are the truth that kvmtop is held to): one a file.
 $(B)/guests/%: tests/guests/%.c $(B)/libkvmtop.a $(B)/flags

@@ -3,7 +3,7 @@
 """make bench: every figure that kvmtop must hold, beside its peers measured in the same run.
 
 bench.py [PART…], parts: events model counts slowdown tree threads whole discovery symbols merge report recorder
-lab. Figures are CPU time of the process
+week kills lab. Figures are CPU time of the process
 named, not wall time, wherever that is the question, and programs that are compared take turns: other
 load on the machine then hits both. A bound that is missed says MISSED; the exit status is 1 only when a
 part could not be measured.
@@ -29,7 +29,7 @@ VMS, VCPUS = 1000, 16
 REAL_VMS = int(os.environ.get("BENCH_VMS", "0"))  # 0: as many as this machine carries
 PROCESSES = 2000
 WRITES = 60000
-LIMIT = 900  # seconds for all of it
+LIMIT = 1800  # seconds for all of it
 KINDS = "kvm:kvm_pio,kvm:kvm_userspace_exit"
 HOST_CSV = ["--batch", "--format", "csv", "--table", "host", "--fields", "nvm"]
 noise = []
@@ -434,8 +434,40 @@ def recorder():
         return program("bench_store", folder)
 
 
+# --- a week of recording, and many kills ----------------------------------------------------------
+WEEK_VCPUS = 50
+
+
+def week():
+    where = tmpfs()  # what is asked is how much there is to read, not how fast the disk is
+    file = os.path.join(where, "week.db")
+    ours = []
+    try:
+        rows = program("bench_week", file, str(WEEK_VCPUS))
+        for hours in (1, 30, 60, 90, 120, 150, 165):
+            at = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - hours * 3600))
+            start = time.monotonic()
+            subprocess.run([native.KVMTOP, "replay", file, "--at", at, "-b", "-n", "1"], check=True,
+                           stdout=subprocess.DEVNULL)
+            ours.append(time.monotonic() - start)
+    finally:
+        shutil.rmtree(where)
+    return rows + [Row("  kvmtop replay --at, until it has ended", "s", ours, limit=0.2)]
+
+
+def kills(number=200):
+    """record.py kills a recorder again and again, anywhere in an interval, and reads what is left."""
+    script = os.path.join(native.TOP, "tests/integration/record.py")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        p = subprocess.run([sys.executable, script, "kills"], text=True, capture_output=True, check=False,
+                           env=dict(os.environ, KILLS=str(number), TEST_TMP=folder))
+    if p.returncode or f"ok 1 - {number} kills" not in p.stdout or "not ok" in p.stdout:
+        raise RuntimeError(f"a killed recording is not whole: {p.stdout}{p.stderr}")
+    return [Row("recorder: killed, the recording was whole", "times", [number])]
+
+
 PARTS = {p.__name__: p for p in (events, model, counts, slowdown, tree, threads, whole, discovery, symbols, merge,
-                                 report, recorder, lab)}
+                                 report, recorder, week, kills, lab)}
 
 
 def too_long(*_):
