@@ -171,7 +171,7 @@ note_waits() {
 }
 
 # What the lab says next, in $line; each second without it is interrupted: tests/tools/lab_kick.c says why, and a
-# key on its console helps also when all its CPUs wait. 0; 1: it is off; 2: it says nothing for too long.
+# key on its console is for when all its CPUs wait. 0; 1: it is off; 2: it says nothing for too long.
 next_line() {
 	local r quiet=0 part=''
 	while :; do

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeps the lab's CPUs alive (tests/lab/init.sh starts it): on each CPU a thread interrupts the
- * others every 20 ms, for ever.
+ * Keeps the lab's CPUs from waiting for each other (tests/lab/init.sh starts it): on each CPU a
+ * thread interrupts the others every 20 ms, for ever.
  *
- * QEMU's emulation of SVM clears a bit in a CPU's word of pending interrupts at each exit of a
- * guest (do_vmexit in 7.2), without the lock under which its other threads set bits there. Now and
- * then that can lose the bit which another thread sets in this moment, and with it the notice of an
- * interrupt: the APIC has it and waits. Any later interrupt of that CPU brings both. But when it
- * was that of the one-shot timer and nobody else interrupts the CPU, none comes: the CPU sleeps or
- * stays with its guest, and with two of them the lab is silent for good, as it was seen to be once
- * in some ten minutes of exits on a machine that did nothing else. When it is silent all the same,
- * run.sh prints what its APICs have.
+ * QEMU's emulation of SVM clears a bit in a CPU's word of pending interrupts at each exit of a guest
+ * (do_vmexit in 7.2), without the lock under which its other threads set bits there. That can lose
+ * the bit which another thread sets in this moment, and with it the notice of an interrupt: the APIC
+ * has it and waits. Any later interrupt of that CPU brings both, but when it was that of the one-shot
+ * timer and nobody else interrupts the CPU, none comes.
+ *
+ * This is read from QEMU's source; that it is why a lab goes silent has not been seen. It is not all:
+ * a lab with this program in it went silent with CPU 0 inside a guest, its timer, a call and a
+ * reschedule (236, 251, 253) pending and not taken, and CPU 1 waiting for CPU 0. run.sh prints such
+ * things, and begins once more.
  */
 #include <poll.h>
 #include <pthread.h>
