@@ -3,14 +3,14 @@
  * Keeps the lab's CPUs from waiting for each other (tests/lab/init.sh starts it): on each CPU a
  * thread interrupts the others every 20 ms, for ever.
  *
- * QEMU's emulation of SVM clears a bit in a CPU's word of pending interrupts at each exit of a guest
- * (do_vmexit in 7.2), without the lock under which its other threads set bits there. That can lose
- * the bit which another thread sets in this moment, and with it the notice of an interrupt: the APIC
- * has it and waits. Any later interrupt of that CPU brings both, but when it was that of the one-shot
- * timer and nobody else interrupts the CPU, none comes.
+ * QEMU's emulation of SVM clears a bit in a CPU's word of pending interrupts at each exit of a
+ * guest (do_vmexit in 7.2), without the lock under which its other threads set bits there. That can
+ * lose the bit which another thread sets in this moment, and with it the notice of an interrupt:
+ * the APIC has it and waits. Any later interrupt of that CPU brings both, but when it was that of
+ * the one-shot timer and nobody else interrupts the CPU, none comes.
  *
- * This is read from QEMU's source; that it is why a lab goes silent has not been seen. It is not all:
- * a lab with this program in it went silent with CPU 0 inside a guest, its timer, a call and a
+ * This is read from QEMU's source; that it is why a lab goes silent has not been seen. It is not
+ * all: a lab with this program in it went silent with CPU 0 inside a guest, its timer, a call and a
  * reschedule (236, 251, 253) pending and not taken, and CPU 1 waiting for CPU 0. run.sh prints such
  * things, and begins once more.
  */
