@@ -23,6 +23,8 @@
 #include "perf_alive.h"
 #include "perf_rings.h"
 
+#define FDS_KEPT 16
+
 struct cpu_event {
 	struct perf_evsel *evsel; /* NULL: not open here */
 	uint64_t lost; /* as last read */
@@ -260,6 +262,15 @@ static void cpu_ring_free(struct perf_rings *r, struct cpu_ring *c)
 	free(c);
 }
 
+/* The last ones are for looking at VMs: without those no event has one that it is of. */
+static bool are_scarce(int fd)
+{
+	struct rlimit l;
+
+	return !getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur != RLIM_INFINITY &&
+	       (rlim_t)fd + FDS_KEPT >= l.rlim_cur;
+}
+
 /* 1: the kernel knows no PERF_FORMAT_LOST, try again without. */
 static int event_try(struct perf_rings *r, struct cpu_ring *c, unsigned slot)
 {
@@ -281,10 +292,12 @@ static int event_try(struct perf_rings *r, struct cpu_ring *c, unsigned slot)
 		return rc;
 	}
 	c->event[slot] = (struct cpu_event){.evsel = e};
-	if (ioctl(perf_access_fd(e), PERF_EVENT_IOC_SET_OUTPUT, perf_access_fd(c->owner))) {
+	if (are_scarce(perf_access_fd(e)))
+		rc = -EMFILE;
+	else if (ioctl(perf_access_fd(e), PERF_EVENT_IOC_SET_OUTPUT, perf_access_fd(c->owner)))
 		rc = -errno;
+	if (rc)
 		event_close(r, c, slot);
-	}
 	return rc;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 120
+# beside: yes
 """kvmtop diff with files of perf's: rates by what kvmtop report says of the same file, what was taken out of a
 recording is found, and the host's side of a file beside its guests'."""
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events
 # limit: 180
+# beside: yes
 """Which VM and which vCPU an event or a second of CPU time belongs to, in the awkward cases."""
 
 import glob

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 60
+# beside: yes
 """kvmtop report of other architectures' recordings. There is no such machine here: a recording of x86 is given arm64's
 formats (as that kernel's trace_arm.h has them) and its records arm64's fields, so that what must come out is known from
 what the same records are on x86."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs
 # limit: 240
+# beside: yes
 """kvmtop trace: a real guest's side of the host, a shell's side as the guest's, merged; nothing is left behind.
 
 The shell runs on the host: its TSC is what a guest's with offset 0 is."""
