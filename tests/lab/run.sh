@@ -17,7 +17,10 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
 kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
 monitor=$cache/monitor # .in, .out: QEMU's
-silence=40 # without a line for so long the lab is taken for dead; it says something every 5 s
+# Without a line for so long the lab is taken for dead; it says something every 5 s. Another way to go silent, seen
+# once: one CPU takes a breakpoint (asm_exc_int3) for ever where the other, which waits for a lock of its, has patched
+# the kernel's text. No interrupt helps there.
+silence=40
 
 # In the order in which they need each other; what is built into a kernel has no file.
 MODULES="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci netfs fscache

@@ -242,7 +242,7 @@ def split_beside_perf():
 
 # --- QEMU guests -------------------------------------------------------------------------------
 LOADS = {  # what of it must be hot, by a part of the symbol's name
-    "syscall": r"entry_SYSCALL_64|syscall|do_syscall_64|getppid|pid_vnr|pid_nr",
+    "syscall": r"entry_SYSCALL_64|syscall|do_syscall_64|exit_to_user|getppid|pid_vnr|pid_nr",
     "memory": r"clear_page|page_fault|pagevec|rmqueue|alloc|free|lru|fault|zap|mem_cgroup|exc_",
     "net": r"native_write_msr|udp|sk|net|ip_|sock|dst|copy|entry_SYSCALL|csum|alloc|lock",
 }

@@ -24,7 +24,7 @@ RESULTS = os.environ.get("RESULTS", "/tmp")
 TMP = os.environ.get("TEST_TMP", "/tmp")
 STEP = 2 << 20  # KASLR's on x86-64
 SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOTE = 1, 2, 3, 7
-HOT = r"entry_SYSCALL_64|syscall|do_syscall_64|getppid|pid_vnr|pid_nr"  # of the load of that name
+HOT = r"entry_SYSCALL_64|syscall|do_syscall_64|exit_to_user|getppid|pid_vnr|pid_nr"  # of the load of that name
 
 
 # --- the vmlinux ---------------------------------------------------------------------------------
