@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, cmd:setpriv
 # limit: 120
-# beside: yes
 """A missing right or a missing source: the rest works, and what is missing is said with its cure."""
 
 import contextlib

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: kvm
 # limit: 120
-# beside: yes
 """kvmtop report on recordings of kvmtop's own: the sums of what replay shows interval by interval."""
 
 import csv

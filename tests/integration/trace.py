@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs
 # limit: 240
-# beside: yes
 """kvmtop trace: a real guest's side of the host, a shell's side as the guest's, merged; nothing is left behind.
 
 The shell runs on the host: its TSC is what a guest's with offset 0 is."""
@@ -34,8 +33,9 @@ def events(text):
 
 
 def ours():
-    """Others on this host may record or trace."""
-    return [x for x in os.listdir(INSTANCES) if x.startswith("kvmtop-") and x not in OTHERS]
+    """Others on this host may trace, and a kvmtop that records has an instance as well."""
+    return [x for x in os.listdir(INSTANCES)
+            if x.startswith("kvmtop-") and x not in OTHERS and not x.endswith("-record")]
 
 
 def trace(*args, **kw):
