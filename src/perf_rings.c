@@ -159,8 +159,7 @@ static struct perf_event_attr full_attr(const struct perf_rings *r,
 	return a;
 }
 
-/* libperf leaves an event's own references to its maps to the caller. */
-static void evlist_free(struct perf_evlist *evlist)
+void perf_rings_evlist_free(struct perf_evlist *evlist)
 {
 	struct perf_evsel *e;
 
@@ -232,7 +231,7 @@ static int open_and_map(struct perf_rings *r, struct cpu_ring *c, int64_t now)
 			return -ENOBUFS;
 		r->bytes /= 2;
 		r->halved = true;
-		evlist_free(c->evlist);
+		perf_rings_evlist_free(c->evlist);
 		c->evlist = NULL;
 	}
 }
@@ -257,7 +256,7 @@ static void cpu_ring_free(struct perf_rings *r, struct cpu_ring *c)
 		return;
 	for (unsigned s = 0; s < RING_EVENTS; s++)
 		event_close(r, c, s);
-	evlist_free(c->evlist);
+	perf_rings_evlist_free(c->evlist);
 	perf_cpu_map__put(c->map);
 	free(c);
 }

@@ -72,4 +72,8 @@ int perf_rings_drain(struct perf_rings *r, int64_t watermark, ring_batch_fn fn, 
 void perf_rings_losses(struct perf_rings *r, void (*fn)(void *ctx, unsigned slot, uint64_t n),
 		       void (*untold)(void *ctx, uint16_t cpu, int64_t from), void *ctx);
 
+struct perf_evlist;
+/* All of it, with the events' own references to their maps, which libperf leaves to its caller. */
+void perf_rings_evlist_free(struct perf_evlist *evlist);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "perf_access.h"
+#include "perf_rings.h"
 
 struct perf_thread {
 	struct perf_evlist *evlist;
@@ -113,28 +114,11 @@ int perf_thread_new(pid_t tid, const uint64_t *id, size_t n, size_t bytes, struc
 	return 0;
 }
 
-/* libperf leaves an event's own references to its maps to the caller. */
-static void evlist_free(struct perf_evlist *evlist)
-{
-	struct perf_evsel *e;
-
-	if (!evlist)
-		return;
-	perf_evlist__munmap(evlist);
-	perf_evlist__close(evlist);
-	perf_evlist__for_each_evsel(evlist, e)
-	{
-		perf_cpu_map__put(perf_evsel__cpus(e));
-		perf_thread_map__put(perf_evsel__threads(e));
-	}
-	perf_evlist__delete(evlist);
-}
-
 void perf_thread_free(struct perf_thread *t)
 {
 	if (!t)
 		return;
-	evlist_free(t->evlist);
+	perf_rings_evlist_free(t->evlist);
 	perf_cpu_map__put(t->cpus);
 	perf_thread_map__put(t->threads);
 	ring_merge_free(t->merge);
