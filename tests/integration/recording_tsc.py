@@ -27,21 +27,25 @@ def rows(name):
 
 
 def traces(p):
-    """Is its instance there and on? It is last that it is switched on."""
+    """Are its instance and its event there and on? The kernel makes an instance with tracing on and events off, and
+    kvmtop switches tracing off, the event on and, last, tracing on."""
     try:
-        with open(f"{n.TRACEFS}/instances/kvmtop-{p.pid}-record/tracing_on", encoding="ascii") as f:
-            return f.read().strip() == "1"
+        for file in ("events/kvm/kvm_write_tsc_offset/enable", "tracing_on"):
+            with open(f"{n.TRACEFS}/instances/kvmtop-{p.pid}-record/{file}", encoding="ascii") as f:
+                if f.read().strip() != "1":
+                    return False
     except OSError:
         return False
+    return True
 
 
 def started():
     p = n.child([n.KVMTOP, "record", "-o", FILE, "-d", "0.25"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if traces(p) and os.path.exists(FILE):
-            break
-        time.sleep(0.05)
+    while not (traces(p) and os.path.exists(FILE)):
+        if time.monotonic() > end:
+            raise SystemExit("no trace instance of the recorder within 60 s")
+        time.sleep(0.02)
     return p
 
 

@@ -38,12 +38,18 @@ is "$total $rc" "1 passed, 0 failed, 1 skipped 0" "a skip is counted"
 like "$out" "skipped: a: not today" "and its reason shown"
 run_one skips $'echo "ok 1 - a # SKIP not today"' true
 is "$total $rc" "1 passed, 1 failed, 0 skipped 1" "in CI a skip without a lack fails"
-run_one skips $'echo "ok 1 - a # SKIP needs:cmd:no-such-program really"' true
+run_one skips $'echo "ok 1 - a # SKIP needs:never really"' true
 is "$total $rc" "1 passed, 0 failed, 1 skipped 0" "in CI a skip for what is not here is fine"
 run_one skips $'echo "ok 1 - a # SKIP needs:cmd:sh not here"' true
 is "$total" "1 passed, 1 failed, 0 skipped" "in CI a skip for what is here fails"
-run_one needs $'# needs: cmd:no-such-program\nexit 1' true
+run_one needs $'# needs: never\nexit 1' true
 is "$total $rc" "1 passed, 0 failed, 1 skipped 0" "a file whose needs are not met is skipped"
+run_one needs $'# needs: cmd:no-such-program\nexit 1'
+is "$total $rc" "1 passed, 0 failed, 1 skipped 0" "so is one whose program is not installed"
+run_one needs $'# needs: cmd:no-such-program\nexit 1' true
+is "$total $rc" "1 passed, 1 failed, 0 skipped 1" "in CI that is a failure: the packages have to bring it"
+run_one skips $'echo "ok 1 - a # SKIP needs:cmd:no-such-program really"' true
+is "$total $rc" "1 passed, 1 failed, 0 skipped 1" "and for a single test"
 run_one needs $'# needs: cmd:sh, magic\nexit 0'
 like "$out" "unknown word 'magic'" "an unknown need is a failure"
 run_one slow $'# limit: 1\ntrap "echo undone; exit 1" TERM\nsleep 30 & wait'
@@ -55,6 +61,17 @@ run_one report $'echo "==1==ERROR" >"$TEST_TMP/sanitizer.1"; echo "ok 1 - a"'
 is "$total" "2 passed, 1 failed, 0 skipped" "a sanitizer's report fails a test that saw nothing"
 run_one escape $'printf "not ok 1 - \\033[2Ja\\n"'
 like "$out" 'FAILED: \\x1b\[2Ja' "control characters are escaped"
+# A live test that fails has a second try, after the others.
+run_one twice $'echo x >>"$TOP/tries"; [ "$(wc -l <"$TOP/tries")" = 2 ] && echo "ok 1 - a" || echo "not ok 1 - a"'
+is "$total $rc" "2 passed, 0 failed, 0 skipped 0" "a second try counts"
+like "$out" "FAILED: a" "the first one is shown"
+like "$out" "to be mended: integration/twice.sh" "and named at the end"
+rm -f "$made/tries"
+run_one never $'echo x >>"$TOP/tries"; echo "not ok 1 - a"'
+is "$total $(wc -l <"$made/tries")" "1 passed, 1 failed, 0 skipped 2" "there is no third one"
+rm -f "$made/tries"
+run_one report $'echo x >>"$TOP/tries"; echo "==1==ERROR" >"$TEST_TMP/sanitizer.1"; echo "ok 1 - a"'
+is "$total $(wc -l <"$made/tries")" "2 passed, 1 failed, 0 skipped 1" "nor a second one after a sanitizer's report"
 # Each of two waits for the other: side by side both pass; one after the other neither can.
 pair=$'touch "$TOP/$me"; for _ in $(seq 300); do [ -e "$TOP/$you" ] && exit 0; sleep 0.1; done; exit 1'
 rm -f "$made"/tests/integration/*
