@@ -123,6 +123,12 @@ def child(argv, **kw):
     return p
 
 
+def run(*args, limit=60, env=None, **more):
+    """kvmtop to its end, without input; what it printed and its status."""
+    return subprocess.run([KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=limit, check=False, env={**os.environ, **(env or {})}, **more)
+
+
 class Lines:
     """The lines of a pipe, with a time limit for each."""
 
