@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* live: yes */
 /* The collector of samples: decoding, the choice of the event, and real samples of this process. */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* live: yes */
 /*
  * The collector on a real KVM: exact counts, losses, kinds that come and go, CPUs that come
  * and go, and each refusal of the kernel. Needs root and /dev/kvm; mounts tracefs in a mount

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* live: yes */
 /*
  * The collector `sched` over made trees (threads, cgroups v1 and v2, NUMA) and over a real
  * process that ends: what it hands to the sink, what it holds open, who is gone.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* live: yes */
 /*
  * The task iterator on real threads, beside what /proc says of the same ones: it needs a kernel
  * with BPF and its type information, and the right to load programs.

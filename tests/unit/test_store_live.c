@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* live: yes */
 /*
  * Real guests, measured, recorded and read again: the figures of both are the same, byte for byte
  * (src/store*.c). The guests are the demo's; where there is no /dev/kvm the host alone is recorded.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* live: yes */
 /*
  * Each event of one vCPU and of no other: two real guests, of which one makes a known number of
  * exits and the other as many as it can. Needs root, /dev/kvm and tracefs, else it is skipped.
