@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hex.h"
 #include "procfs.h"
 #include "vms_identify.h"
 
@@ -305,26 +306,15 @@ const char *vms_vmm_of(const char *program)
 	return r ? r->vmm : NULL;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* systemd writes what a unit's name may not hold as \xNN. */
 static void unescape(const char *s, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len && n + 1 < size; i++) {
-		if (len - i >= 4 && s[i] == '\\' && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 &&
-		    hex(s[i + 3]) >= 0 && (hex(s[i + 2]) || hex(s[i + 3]))) {
-			out[n++] = (char)(hex(s[i + 2]) * 16 + hex(s[i + 3]));
+		if (len - i >= 4 && s[i] == '\\' && s[i + 1] == 'x' && hex_digit(s[i + 2]) >= 0 &&
+		    hex_digit(s[i + 3]) >= 0 && (hex_digit(s[i + 2]) || hex_digit(s[i + 3]))) {
+			out[n++] = (char)(hex_digit(s[i + 2]) * 16 + hex_digit(s[i + 3]));
 			i += 3;
 		} else {
 			out[n++] = s[i];

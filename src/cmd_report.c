@@ -74,21 +74,6 @@ static int make_query(struct job *j)
 	return rc;
 }
 
-static const char *why_not(int rc)
-{
-	switch (-rc) {
-	case EBADMSG:
-		return "not a recording of perf, or a broken one";
-	case ENOTSUP:
-		return "recorded on a machine of the other byte order";
-	case ESPIPE:
-		return "a perf.data file cannot be read through a pipe, for its end is needed "
-		       "first: give its name";
-	default:
-		return strerror(-rc);
-	}
-}
-
 static int open_file(struct job *j)
 {
 	const char *file = j->o->input;
@@ -129,7 +114,7 @@ static int read_samples(struct job *j)
 		rc = report_samples_name(&j->s, root, &j->o->guest_files);
 	sysroot_close(root);
 	if (rc)
-		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, perfdata_why(rc));
 	return rc;
 }
 
@@ -145,7 +130,7 @@ static int read_file(struct job *j)
 	}
 	rc = open_file(j);
 	if (rc) {
-		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, perfdata_why(rc));
 		return rc;
 	}
 	fd = open_tracing();
@@ -166,7 +151,7 @@ static int read_file(struct job *j)
 	if (!rc)
 		rc = report_read(&j->r, j->p);
 	if (rc)
-		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, why_not(rc));
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, perfdata_why(rc));
 	return rc;
 }
 

@@ -470,6 +470,21 @@ void perfdata_free(struct perfdata *p)
 	free(p);
 }
 
+const char *perfdata_why(int rc)
+{
+	switch (-rc) {
+	case EBADMSG:
+		return "not a recording of perf, or a broken one";
+	case ENOTSUP:
+		return "recorded on a machine of the other byte order";
+	case ESPIPE:
+		return "a perf.data file cannot be read through a pipe, for its end is needed "
+		       "first: give its name";
+	default:
+		return strerror(-rc);
+	}
+}
+
 static int parse(struct perfdata *p, struct perfdata **out)
 {
 	int rc = take_header(p);

@@ -30,6 +30,8 @@ int perfdata_parse(const void *bytes, size_t len, struct perfdata **out);
 int perfdata_open(int dir_fd, const char *path, struct perfdata **out);
 int perfdata_open_fd(int fd, struct perfdata **out);
 void perfdata_free(struct perfdata *p);
+/* What a -errno of these means, in words of its own where it is not the kernel's. */
+const char *perfdata_why(int rc);
 
 /* How many events it was recorded with, and their attributes (as far as this kernel's go). */
 size_t perfdata_events(const struct perfdata *p);

@@ -475,20 +475,6 @@ static int read_all(struct reading *g, const struct guest_files *files, char *er
 	return rc;
 }
 
-static const char *why_not(int rc)
-{
-	switch (-rc) {
-	case EBADMSG:
-		return "not a recording of perf, or a broken one";
-	case ENOTSUP:
-		return "recorded on a machine of the other byte order";
-	case ENODATA:
-		return "no events of KVM in it, and no samples";
-	default:
-		return strerror(-rc);
-	}
-}
-
 int report_side_read(struct diff_side *side, const struct guest_files *files, char *err,
 		     size_t size)
 {
@@ -501,7 +487,9 @@ int report_side_read(struct diff_side *side, const struct guest_files *files, ch
 		rc = read_all(&g, files, err, size);
 	if (rc && !err[0]) {
 		text_escape(safe, sizeof(safe), side->path);
-		snprintf(err, size, "%s: %s", safe, why_not(rc));
+		snprintf(err, size, "%s: %s", safe,
+			 rc == -ENODATA ? "no events of KVM in it, and no samples"
+					: perfdata_why(rc));
 	}
 	report_samples_free(&g.s);
 	report_free(&g.r);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hex.h"
 #include "symbolic.h"
 
 #define MAX_ROWS 4096
@@ -51,13 +52,10 @@ static bool number(struct cursor *c, uint64_t *v)
 		base = 8;
 	}
 	*v = 0;
-	for (; c->p < c->end && isxdigit((unsigned char)*c->p); c->p++, digits++) {
-		unsigned char ch = (unsigned char)*c->p;
-		unsigned d = isdigit(ch) ? ch - (unsigned)'0' : (ch | 0x20u) - 'a' + 10u;
-
-		if (d >= base)
+	for (int d; c->p < c->end && (d = hex_digit(*c->p)) >= 0; c->p++, digits++) {
+		if ((unsigned)d >= base)
 			return false;
-		*v = *v * base + d;
+		*v = *v * base + (unsigned)d;
 	}
 	while (c->p < c->end && strchr("uUlL", *c->p) && *c->p)
 		c->p++;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A guest's TSC and the host's (tsc.h). */
+#include "hex.h"
 #include "tsc.h"
 
 #include <errno.h>
@@ -33,17 +34,6 @@ uint64_t tsc_to_host(uint64_t guest, const struct tsc_scale *scale, uint64_t off
 	return (uint64_t)(wide / scale->ratio + (wide % scale->ratio != 0));
 }
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
-}
-
 static int parse_u64(const char *text, size_t len, int base, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -51,9 +41,9 @@ static int parse_u64(const char *text, size_t len, int base, uint64_t *out)
 	if (!len)
 		return -EINVAL;
 	for (size_t i = 0; i < len; i++) {
-		int d = digit_of(text[i]);
+		int d = hex_digit(text[i]);
 
-		if (d >= base)
+		if (d < 0 || d >= base)
 			return -EINVAL;
 		if (__builtin_mul_overflow(v, (uint64_t)base, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)d, &v))

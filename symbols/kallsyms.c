@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hex.h"
 #include "kallsyms.h"
 
 struct line {
@@ -14,15 +15,6 @@ struct line {
 	const char *name, *module;
 	size_t name_len, module_len;
 };
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static const char *skip_blanks(const char *p, const char *end)
 {

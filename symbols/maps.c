@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hex.h"
 #include "maps.h"
 
 /* A number in hex or decimal, then `end`; NULL: none. */
@@ -12,13 +13,11 @@ static const char *number(const char *p, const char *stop, unsigned base, char e
 	uint64_t v = 0;
 
 	for (; p < stop && *p != end; p++) {
-		unsigned d = *p >= '0' && *p <= '9'   ? (unsigned)(*p - '0')
-			     : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a' + 10)
-						      : 16;
+		int d = hex_digit(*p);
 
-		if (d >= base || p - from >= 20)
+		if (d < 0 || (unsigned)d >= base || p - from >= 20)
 			return NULL;
-		v = v * base + d;
+		v = v * base + (unsigned)d;
 	}
 	*out = v;
 	return p > from && p < stop ? p + 1 : NULL;

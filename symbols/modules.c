@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hex.h"
 #include "modules.h"
 
 #define WORDS 6
@@ -54,14 +55,11 @@ static bool hex(const struct word *w, uint64_t *out)
 	if (w->len < 3 || w->len > 18 || memcmp(w->p, "0x", 2) != 0)
 		return false;
 	for (size_t i = 2; i < w->len; i++) {
-		char c = w->p[i] | 0x20;
+		int d = hex_digit(w->p[i]);
 
-		if (c >= '0' && c <= '9')
-			*out = *out << 4 | (unsigned)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			*out = *out << 4 | (unsigned)(c - 'a' + 10);
-		else
+		if (d < 0)
 			return false;
+		*out = *out << 4 | (unsigned)d;
 	}
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hex.h"
 #include "notes.h"
 
 #define NT_BUILD_ID 3
@@ -65,14 +66,11 @@ static bool take_hex(const char *p, const char *end, uint64_t *out)
 
 	*out = 0;
 	for (; p < end && *p != '\n'; p++) {
-		char c = *p | 0x20;
+		int d = hex_digit(*p);
 
-		if (c >= '0' && c <= '9')
-			*out = *out << 4 | (unsigned)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			*out = *out << 4 | (unsigned)(c - 'a' + 10);
-		else
+		if (d < 0)
 			return false;
+		*out = *out << 4 | (unsigned)d;
 	}
 	return p > from && p - from <= 16;
 }

@@ -86,5 +86,11 @@ int pane_draw_reason(const struct area *a, const char *why, const char *mend);
  * or is not known.
  */
 bool pane_source_missing(const struct snapshot *s, const char *name, char *out, size_t size);
+/*
+ * Why a table of one VM's threads has no row: the source `sched`, what its owner says of a VM
+ * without (`none`) and of the host where no VM is selected (`host`). False: it has rows.
+ */
+bool pane_no_threads(const struct pane_ctx *c, const char *none, const char *host, char *out,
+		     size_t size);
 
 #endif

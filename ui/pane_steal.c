@@ -177,15 +177,9 @@ static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 
 static bool missing(const struct pane_ctx *c, char *out, size_t size)
 {
-	if (c->rows->n)
-		return false;
-	if (pane_source_missing(c->snap, "sched", out, size))
-		return true;
-	snprintf(out, size, "%s",
-		 c->vm	   ? "no vCPU of it is known"
-		 : c->host ? "select one VM; v lists the vCPUs of all with their %STEAL"
-			   : pane_no_vm(c));
-	return true;
+	return pane_no_threads(c, "no vCPU of it is known",
+			       "select one VM; v lists the vCPUs of all with their %STEAL", out,
+			       size);
 }
 
 const struct pane pane_steal = {

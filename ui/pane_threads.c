@@ -45,15 +45,8 @@ static void demand(const struct view *v, struct demand *d)
 
 static bool missing(const struct pane_ctx *c, char *out, size_t size)
 {
-	if (c->rows->n)
-		return false;
-	if (pane_source_missing(c->snap, "sched", out, size))
-		return true;
-	snprintf(out, size, "%s",
-		 c->vm	   ? "no other threads"
-		 : c->host ? "select one VM to see its threads"
-			   : pane_no_vm(c));
-	return true;
+	return pane_no_threads(c, "no other threads", "select one VM to see its threads", out,
+			       size);
 }
 
 const struct pane pane_threads = {

@@ -115,3 +115,13 @@ bool pane_source_missing(const struct snapshot *s, const char *name, char *out, 
 	}
 	return false;
 }
+
+bool pane_no_threads(const struct pane_ctx *c, const char *none, const char *host, char *out,
+		     size_t size)
+{
+	if (c->rows->n)
+		return false;
+	if (!pane_source_missing(c->snap, "sched", out, size))
+		snprintf(out, size, "%s", c->vm ? none : c->host ? host : pane_no_vm(c));
+	return true;
+}
