@@ -148,7 +148,7 @@ def refusals():
         p = run("report", *args)
         n.ok(p.returncode == 1 and want in p.stderr and p.stderr.count("\n") == 1 and not p.stdout,
              f"report {' '.join(os.path.basename(a) for a in args)}: one line", p.stderr)
-    if not os.path.exists("/var/lib/kvmtop/recording.db"):
+    if n.no_default_recording():
         p = run("report")
         n.ok(p.returncode == 1 and "nothing was recorded yet in /var/lib/kvmtop/recording.db" in p.stderr,
              "without a file: the default recording", p.stderr)
