@@ -205,7 +205,7 @@ class Guest:
         self.p.stdin.flush()
         return self
 
-    def wait(self, limit=60):
+    def wait(self, limit=120):
         """Until it ended by itself; its counts, one dict a vCPU."""
         while (line := self.out.next(limit)) is not None:
             if line.startswith("{"):

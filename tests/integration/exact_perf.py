@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events
-# limit: 180
+# limit: 240
 """exact.py once more with each event taken through perf, as where counting in the kernel cannot be had."""
 
 import os
