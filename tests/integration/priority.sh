@@ -4,6 +4,7 @@
 # kvmtop's threads go first on a host without CPU left, unless its user gave another priority; what it
 # starts has the usual one.
 . tests/tap.sh
+renice -n 0 -p $$ >/dev/null # whatever the tests run with
 
 nice_of() { # the nice values of process $1's threads, "NAME VALUE" each
 	local t
