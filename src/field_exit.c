@@ -51,21 +51,30 @@ static struct cell exit_idle(const struct snapshot *s, const void *row, bool tot
 GET_TEXT(exit_name, struct snap_exit, name)
 GET_TEXT(exit_note, struct snap_exit, note)
 
+static bool not_kept(const void *row, bool total)
+{
+	return tally_of(row, total)->low == WHY_NOT_KEPT;
+}
+
 /* A figure over completed pairs: not to be had where nothing can be timed, pending without one. */
 static struct cell timed_cell(const void *row, bool total, double v)
 {
 	if (!((const struct snap_exit *)row)->has_time)
 		return (struct cell){.v = value_na(WHY_NO_ENTRY_EXIT)};
+	if (not_kept(row, total))
+		return (struct cell){.v = value_na(WHY_NOT_KEPT)};
 	if (!tally_of(row, total)->timed)
 		return (struct cell){.v = value_pending()};
 	return (struct cell){.v = value_known(v)};
 }
 
 /* A count of completed pairs or their sum: 0 is a figure here. */
-static struct cell sum_cell(const void *row, double v)
+static struct cell sum_cell(const void *row, bool total, double v)
 {
 	if (!((const struct snap_exit *)row)->has_time)
 		return (struct cell){.v = value_na(WHY_NO_ENTRY_EXIT)};
+	if (not_kept(row, total))
+		return (struct cell){.v = value_na(WHY_NOT_KEPT)};
 	return (struct cell){.v = value_known(v)};
 }
 
@@ -75,6 +84,8 @@ static struct cell exit_count(const struct snapshot *s, const void *row, bool to
 	double n = (double)t->count;
 
 	(void)s;
+	if (not_kept(row, total))
+		return (struct cell){.v = value_na(WHY_NOT_KEPT)};
 	return (struct cell){.v = t->low ? value_partial(n, t->low) : value_known(n)};
 }
 
@@ -101,13 +112,13 @@ static struct cell exit_time_pct(const struct snapshot *s, const void *row, bool
 static struct cell exit_timed(const struct snapshot *s, const void *row, bool total)
 {
 	(void)s;
-	return sum_cell(row, (double)tally_of(row, total)->timed);
+	return sum_cell(row, total, (double)tally_of(row, total)->timed);
 }
 
 static struct cell exit_time(const struct snapshot *s, const void *row, bool total)
 {
 	(void)s;
-	return sum_cell(row, (double)tally_of(row, total)->time_ns);
+	return sum_cell(row, total, (double)tally_of(row, total)->time_ns);
 }
 
 #define GET_TIMED(fn, member)                                                                      \

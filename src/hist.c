@@ -220,6 +220,23 @@ uint64_t hist_count(const struct hist *h)
 	return n;
 }
 
+unsigned hist_step(uint64_t ns)
+{
+	unsigned octave, step;
+
+	place(ns, &octave, &step);
+	return octave * HIST_STEPS + step;
+}
+
+uint64_t hist_step_middle(unsigned step)
+{
+	unsigned octave = step / HIST_STEPS;
+
+	if (octave >= HIST_OCTAVES)
+		octave = HIST_OCTAVES - 1;
+	return step_floor(octave, step % HIST_STEPS) + step_width(octave) / 2;
+}
+
 static uint64_t rank_of(double share, uint64_t n)
 {
 	uint64_t rank;

@@ -27,6 +27,9 @@ uint64_t hist_quantile(const struct hist *h, double share);
 /* The same for n shares in ascending order, in one pass; returns hist_count(). */
 uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n);
 uint64_t hist_count(const struct hist *h);
+/* The number of the step that holds a time, and a step's middle, which is what quantiles are. */
+unsigned hist_step(uint64_t ns);
+uint64_t hist_step_middle(unsigned step);
 /* Adds to HEAT_BUCKETS half octaves from 2^4 ns (snapshot.h); below 2^4: the first. */
 void hist_heat(const struct hist *h, uint32_t *heat);
 /* The heat bucket of a time. */

@@ -495,6 +495,7 @@ static void set_interval(struct commit *c, int64_t watermark)
 	c->dt_s = (double)c->s->dt / 1e9;
 	if (!m->have_last)
 		m->since = watermark;
+	c->s->since = m->since;
 	c->total_s = (double)(watermark - m->since) / 1e9;
 }
 

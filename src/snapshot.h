@@ -397,6 +397,7 @@ struct snap_source {
 struct snapshot {
 	uint64_t seq;
 	int64_t time, dt; /* W and W − W_prev, ns; dt 0: no interval yet */
+	int64_t since; /* where totals begin, as time */
 	struct timespec wall;
 	bool first_rates; /* one of the short first intervals */
 	double delay_s; /* as configured; label only */

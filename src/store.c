@@ -261,7 +261,7 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_WAITED)
 		rc = store_exec(st, store_schema_3);
 	if (!rc && store_pragma(st, "user_version") < STORE_VERSION)
-		rc = store_exec(st, store_schema_4);
+		rc = store_exec(st, store_schema_5);
 	st->version = STORE_VERSION;
 	if (rc)
 		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));

@@ -172,7 +172,7 @@ static int write_merged(struct store *st, struct snapshot *const *part, size_t n
 		return rc;
 	rc = store_merge(part, nparts, &s);
 	/* Many intervals have more keys, symbols and tasks together than each of them. */
-	kept = rc ? NULL : store_reduce(s);
+	kept = rc ? NULL : store_reduce_longer(s);
 	if (!rc && !kept)
 		rc = -ENOMEM;
 	/* In place of the newest of them: the order of ids is that of time, whatever was merged. */

@@ -128,10 +128,11 @@ static bool sums_ok(const struct snapshot *s)
 
 static bool times_ok(const struct snapshot *s)
 {
-	return s->time <= TIME_MOST && s->time >= -TIME_MOST && s->dt >= 0 &&
-	       s->dt <= INTERVAL_MOST && s->wall.tv_sec >= 0 &&
-	       s->wall.tv_sec <= TIME_MOST / 1000000000 && s->wall.tv_nsec >= 0 &&
-	       s->wall.tv_nsec < 1000000000 && s->delay_s >= 0 && s->delay_s <= 1e6;
+	return s->time <= TIME_MOST && s->time >= -TIME_MOST && s->since <= TIME_MOST &&
+	       s->since >= -TIME_MOST && s->dt >= 0 && s->dt <= INTERVAL_MOST &&
+	       s->wall.tv_sec >= 0 && s->wall.tv_sec <= TIME_MOST / 1000000000 &&
+	       s->wall.tv_nsec >= 0 && s->wall.tv_nsec < 1000000000 && s->delay_s >= 0 &&
+	       s->delay_s <= 1e6;
 }
 
 int store_check(const struct snapshot *s)

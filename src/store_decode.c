@@ -7,12 +7,23 @@
 #include "store_code.h"
 #include "store_fields.h"
 #include "store_number.h"
+#include "store_ruled.h"
 
-#define FORMAT 1
+#define FORMAT 2
+#define FORMAT_WHOLE 1 /* figures that follow from others are in it too */
 /* All rows of an interval together; the largest host that is promised needs a tenth of it. */
 #define ROWS_MOST ((size_t)512 << 20)
 /* Texts are copied once an interval: those of small numbers, and all have small ones. */
 #define MEMO (1u << 16)
+
+/* A column that waits until all that its figures follow from is there. */
+struct ruled_column {
+	struct store_leaf leaf;
+	char *rows;
+	size_t n, row_size;
+	struct store_get c; /* none: the column was left out */
+	const uint8_t *forms;
+};
 
 struct decoder {
 	const struct store_texts *texts;
@@ -21,6 +32,8 @@ struct decoder {
 	const char **memo; /* by number, NULL: not asked for yet */
 	size_t nmemo;
 	size_t bytes; /* of rows, so far */
+	struct ruled_column *ruled; /* of STORE_RULED; NULL: they are like all others */
+	size_t nruled;
 	int rc;
 };
 
@@ -88,6 +101,8 @@ static double get_number(struct decoder *d, struct store_get *c, uint8_t form)
 	case FORM_WHOLE:
 		return (double)store_get_i64(c);
 	case FORM_MILLI:
+		if (d->ruled)
+			return store_decode_milli(store_get_i64(c));
 		return (double)store_get_i64(c) / 1000;
 	case FORM_RAW:
 		raw = store_get_bytes(c, sizeof(v));
@@ -277,6 +292,67 @@ static void clear_texts(const struct store_leaf *leaf, size_t nleaf, char *rows,
 	}
 }
 
+/* Those of a table that wait: also what was left out follows from others. */
+static void add_ruled(struct decoder *d, const struct store_leaf *leaf, size_t nleaf, char *rows,
+		      size_t n, size_t row_size)
+{
+	for (size_t l = 0; l < nleaf; l++) {
+		if (!leaf[l].f->rule)
+			continue;
+		if (d->nruled == STORE_RULED) { /* the same table again and again */
+			damaged(d);
+			return;
+		}
+		d->ruled[d->nruled++] = (struct ruled_column){
+			.leaf = leaf[l], .rows = rows, .n = n, .row_size = row_size};
+	}
+}
+
+static void keep_column(struct decoder *d, const char *rows, const struct store_leaf *l,
+			const struct store_get *c)
+{
+	for (size_t i = d->nruled; i-- > 0;) {
+		if (d->ruled[i].rows != rows || d->ruled[i].leaf.id != l->id)
+			continue;
+		d->ruled[i].c = *c;
+		return;
+	}
+}
+
+static int by_rule(const void *a, const void *b)
+{
+	const struct ruled_column *x = a, *y = b;
+
+	return (int)x->leaf.f->rule - (int)y->leaf.f->rule;
+}
+
+/* All the rest is there, and every index leads somewhere. */
+static int take_ruled(struct decoder *d)
+{
+	struct store_known known;
+	int rc = 0;
+
+	for (size_t i = 0; i < d->nruled && !rc; i++) {
+		struct ruled_column *r = &d->ruled[i];
+
+		rc = store_take_ruled_states(&r->c, &r->leaf, r->rows, r->n, r->row_size,
+					     &r->forms);
+	}
+	if (!rc)
+		rc = store_known_init(&known, d->s);
+	if (rc)
+		return rc;
+	qsort(d->ruled, d->nruled, sizeof(*d->ruled), by_rule);
+	for (size_t i = 0; i < d->nruled && !rc; i++) {
+		struct ruled_column *r = &d->ruled[i];
+
+		rc = store_take_ruled(&known, &r->c, r->forms, &r->leaf, r->rows, r->n,
+				      r->row_size);
+	}
+	store_known_free(&known);
+	return rc;
+}
+
 static void take_columns(struct decoder *d, const struct store_leaf *leaf, size_t nleaf, char *rows,
 			 size_t n, size_t row_size)
 {
@@ -298,6 +374,10 @@ static void take_columns(struct decoder *d, const struct store_leaf *leaf, size_
 			l++;
 		if (l == nleaf) /* a newer kvmtop's */
 			continue;
+		if (d->ruled && leaf[l].f->rule) {
+			keep_column(d, rows, &leaf[l], &column);
+			continue;
+		}
 		take_column(d, &column, &leaf[l], rows, n, row_size);
 		if (column.failed || column.at != column.end)
 			damaged(d);
@@ -370,6 +450,8 @@ static void take_table(struct decoder *d, uint64_t id)
 		return;
 	nleaf = store_leaves(t, leaf);
 	clear_texts(leaf, nleaf, rows, n, t->row_size);
+	if (d->ruled)
+		add_ruled(d, leaf, nleaf, rows, n, t->row_size);
 	take_columns(d, leaf, nleaf, rows, n, t->row_size);
 }
 
@@ -387,6 +469,21 @@ static void clear_fixed(struct snapshot *s)
 	}
 }
 
+static void take_format(struct decoder *d)
+{
+	uint8_t format = store_get_u8(&d->in);
+
+	if (format != FORMAT && format != FORMAT_WHOLE) {
+		damaged(d);
+		return;
+	}
+	if (format == FORMAT_WHOLE)
+		return;
+	d->ruled = calloc(STORE_RULED, sizeof(*d->ruled));
+	if (!d->ruled)
+		d->rc = -ENOMEM;
+}
+
 int store_decode(const void *data, size_t n, const struct store_texts *t, struct snapshot **out)
 {
 	struct decoder d = {.texts = t, .in = {.at = data, .end = (const uint8_t *)data + n}};
@@ -395,8 +492,8 @@ int store_decode(const void *data, size_t n, const struct store_texts *t, struct
 	d.s = snapshot_new();
 	if (!d.s)
 		d.rc = -ENOMEM;
-	if (!d.rc && store_get_u8(&d.in) != FORMAT)
-		damaged(&d);
+	if (!d.rc)
+		take_format(&d);
 	if (!d.rc)
 		clear_fixed(d.s);
 	while (!d.rc && (id = store_get_u64(&d.in)) != 0)
@@ -405,6 +502,9 @@ int store_decode(const void *data, size_t n, const struct store_texts *t, struct
 		damaged(&d);
 	if (!d.rc)
 		d.rc = store_check(d.s);
+	if (!d.rc && d.ruled)
+		d.rc = take_ruled(&d);
+	free(d.ruled);
 	free(d.memo);
 	if (d.rc)
 		snapshot_unref(d.s);

@@ -8,8 +8,9 @@
 #include "store_code.h"
 #include "store_fields.h"
 #include "store_number.h"
+#include "store_ruled.h"
 
-#define FORMAT 1
+#define FORMAT 2 /* 1 had all figures as they are, those too that follow from others */
 /* Longer texts are cut: command lines have no limit of their own. */
 #define TEXT_MOST 65535
 
@@ -37,6 +38,7 @@ struct seen {
 struct encoder {
 	const struct store_texts *texts;
 	struct store_put *out;
+	struct store_known known;
 	struct seen seen[SEEN]; /* by the address of the text */
 	struct column column[STORE_LEAVES];
 };
@@ -55,7 +57,7 @@ static inline uint8_t *put_number(uint8_t *at, double v, enum store_form form)
 	if (form == FORM_WHOLE)
 		return store_varint(at, store_zigzag((int64_t)v));
 	if (form == FORM_MILLI)
-		return store_varint(at, store_zigzag(store_milli(v)));
+		return store_varint(at, store_zigzag(store_milli_code(v)));
 	if (form == FORM_RAW) {
 		memcpy(at, &v, sizeof(v));
 		return at + sizeof(v);
@@ -213,6 +215,10 @@ static int put_texts(struct encoder *e, struct column *c, const struct store_lea
 static int put_column(struct encoder *e, struct column *c, const struct store_leaf *l,
 		      const char *rows, size_t n, size_t row_size)
 {
+	if (l->f->rule) {
+		store_put_ruled(&e->known, l, rows, n, row_size, &c->head, &c->body);
+		return 0;
+	}
 	switch (l->f->type) {
 	case STORE_VALUE:
 		put_values(c, l, rows, n, row_size);
@@ -291,10 +297,12 @@ static int put_table(struct encoder *e, const struct store_table *t, const struc
 int store_encode(const struct snapshot *s, const struct store_texts *t, struct store_put *out)
 {
 	struct encoder *e = calloc(1, sizeof(*e));
-	int rc = 0;
+	int rc = e ? store_known_init(&e->known, s) : -ENOMEM;
 
-	if (!e)
-		return -ENOMEM;
+	if (rc) {
+		free(e);
+		return rc;
+	}
 	e->texts = t;
 	e->out = out;
 	out->n = 0;
@@ -308,6 +316,7 @@ int store_encode(const struct snapshot *s, const struct store_texts *t, struct s
 		store_put_free(&e->column[i].head);
 		store_put_free(&e->column[i].body);
 	}
+	store_known_free(&e->known);
 	free(e);
 	return rc;
 }

@@ -2,77 +2,100 @@
 /* The table of what is recorded (store_fields.h). */
 #include "store_fields.h"
 
+#include "store_rules.h"
+
 #define SIZE(s, m) ((uint8_t)sizeof(((s *)NULL)->m))
 #define AT(s, m) ((uint16_t)offsetof(s, m))
 
 #define ONE(id, type, s, m)                                                                        \
 	{                                                                                          \
-		(id), STORE_##type, 1, SIZE(s, m), AT(s, m), 0, NULL                               \
+		(id), STORE_##type, 1, SIZE(s, m), AT(s, m), 0, NULL, 0                            \
 	}
 /* A number that is an index into something: larger ones are damage. */
 #define ENUM(id, type, s, m, most)                                                                 \
 	{                                                                                          \
-		(id), STORE_##type, 1, SIZE(s, m), AT(s, m), (most), NULL                          \
+		(id), STORE_##type, 1, SIZE(s, m), AT(s, m), (most), NULL, 0                       \
+	}
+/* What follows from others. */
+#define RULE(id, type, s, m, rule)                                                                 \
+	{                                                                                          \
+		(id), STORE_##type, 1, SIZE(s, m), AT(s, m), 0, NULL, (rule)                       \
 	}
 /* m is a member's name, which no parentheses may be around. */
 /* NOLINTBEGIN(bugprone-macro-parentheses) */
-#define MANY(id, type, s, m, n)                                                                    \
+#define MANY(id, type, s, m, n, rule)                                                              \
 	{                                                                                          \
-		(id), STORE_##type, (n), SIZE(s, m[0]), AT(s, m), 0, NULL                          \
+		(id), STORE_##type, (n), SIZE(s, m[0]), AT(s, m), 0, NULL, (rule)                  \
 	}
 /* NOLINTEND(bugprone-macro-parentheses) */
 #define PART(id, s, m, part)                                                                       \
 	{                                                                                          \
-		(id), STORE_PART, 1, 0, AT(s, m), 0, (part)                                        \
+		(id), STORE_PART, 1, 0, AT(s, m), 0, (part), 0                                     \
 	}
 #define END                                                                                        \
 	{                                                                                          \
-		0, 0, 0, 0, 0, 0, NULL                                                             \
+		0, 0, 0, 0, 0, 0, NULL, 0                                                          \
 	}
 
-static const struct store_field use_fields[] = {
-	ONE(1, VALUE, struct snap_use, cpu),	     ONE(2, VALUE, struct snap_use, guest),
-	ONE(3, VALUE, struct snap_use, usr),	     ONE(4, VALUE, struct snap_use, sys),
-	ONE(5, VALUE, struct snap_use, steal),	     ONE(6, VALUE, struct snap_use, throt),
-	ONE(7, VALUE, struct snap_use, wait),	     ONE(8, VALUE, struct snap_use, demand),
-	ONE(9, VALUE, struct snap_use, csw),	     ONE(10, VALUE, struct snap_use, mig),
-	ONE(11, VALUE, struct snap_use, majflt),     ONE(12, VALUE, struct snap_use, blk),
-	ENUM(13, U8, struct snap_use, own_quota, 1), END,
-};
+#define USE(usr_rule, steal_rule, throt_rule, wait_rule, demand_rule)                              \
+	{                                                                                          \
+		ONE(1, VALUE, struct snap_use, cpu), ONE(2, VALUE, struct snap_use, guest),        \
+			RULE(3, VALUE, struct snap_use, usr, usr_rule),                            \
+			ONE(4, VALUE, struct snap_use, sys),                                       \
+			RULE(5, VALUE, struct snap_use, steal, steal_rule),                        \
+			RULE(6, VALUE, struct snap_use, throt, throt_rule),                        \
+			RULE(7, VALUE, struct snap_use, wait, wait_rule),                          \
+			RULE(8, VALUE, struct snap_use, demand, demand_rule),                      \
+			ONE(9, VALUE, struct snap_use, csw), ONE(10, VALUE, struct snap_use, mig), \
+			ONE(11, VALUE, struct snap_use, majflt),                                   \
+			ONE(12, VALUE, struct snap_use, blk),                                      \
+			ENUM(13, U8, struct snap_use, own_quota, 1), END,                          \
+	}
 
-static const struct store_field tally_fields[] = {
-	ONE(1, U64, struct tally, count),
-	ONE(2, U64, struct tally, timed),
-	ONE(3, U64, struct tally, time_ns),
-	ONE(4, U64, struct tally, min_ns),
-	ONE(5, U64, struct tally, max_ns),
-	ONE(6, NUMBER, struct tally, avg_ns),
-	ONE(7, NUMBER, struct tally, stderr_pct),
-	ONE(8, U64, struct tally, p50_ns),
-	ONE(9, U64, struct tally, p99_ns),
-	ONE(10, U64, struct tally, p999_ns),
-	ENUM(11, U8, struct tally, pctl, PCTL_NONE),
-	ENUM(12, U8, struct tally, low, WHY_NR - 1),
-	ONE(13, VALUE, struct tally, rate),
-	ONE(14, VALUE, struct tally, count_pct),
-	ONE(15, VALUE, struct tally, time_pct),
-	END,
-};
+/* Of a thread, and of a VM: sums and means over its threads. */
+static const struct store_field use_fields[] = USE(RULE_USR, 0, 0, RULE_WAIT, RULE_DEMAND);
+static const struct store_field vm_use_fields[] =
+	USE(RULE_USR, RULE_VM_STEAL, RULE_VM_THROT, RULE_VM_WAIT, RULE_VM_DEMAND);
+
+#define TALLY(rate_rule, count_rule, time_rule)                                                    \
+	{                                                                                          \
+		ONE(1, U64, struct tally, count), RULE(2, U64, struct tally, timed, RULE_TIMED),   \
+			ONE(3, U64, struct tally, time_ns),                                        \
+			RULE(4, U64, struct tally, min_ns, RULE_ONE),                              \
+			RULE(5, U64, struct tally, max_ns, RULE_ONE),                              \
+			RULE(6, NUMBER, struct tally, avg_ns, RULE_MEAN),                          \
+			ONE(7, NUMBER, struct tally, stderr_pct),                                  \
+			RULE(8, U64, struct tally, p50_ns, RULE_P50),                              \
+			RULE(9, U64, struct tally, p99_ns, RULE_P99),                              \
+			RULE(10, U64, struct tally, p999_ns, RULE_P999),                           \
+			ENUM(11, U8, struct tally, pctl, PCTL_NONE),                               \
+			ENUM(12, U8, struct tally, low, WHY_NR - 1),                               \
+			RULE(13, VALUE, struct tally, rate, rate_rule),                            \
+			RULE(14, VALUE, struct tally, count_pct, count_rule),                      \
+			RULE(15, VALUE, struct tally, time_pct, time_rule), END,                   \
+	}
+
+/* Of rows of exits, of the interval and since the start; and of all of a kind. */
+static const struct store_field now_fields[] = TALLY(RULE_RATE, RULE_COUNT_PCT, RULE_TIME_PCT);
+static const struct store_field total_fields[] =
+	TALLY(RULE_RATE_TOTAL, RULE_COUNT_PCT_TOTAL, RULE_TIME_PCT_TOTAL);
+static const struct store_field kind_fields[] = TALLY(RULE_RATE, 0, 0);
+static const struct store_field kind_total_fields[] = TALLY(RULE_RATE_TOTAL, 0, 0);
 
 static const struct store_field exits_fields[] = {
-	ONE(1, VALUE, struct snap_exits, rate),
+	RULE(1, VALUE, struct snap_exits, rate, RULE_EXIT_RATE),
 	ONE(2, VALUE, struct snap_exits, pct),
-	ONE(3, VALUE, struct snap_exits, p50),
-	ONE(4, VALUE, struct snap_exits, p99),
-	ONE(5, VALUE, struct snap_exits, max),
+	RULE(3, VALUE, struct snap_exits, p50, RULE_EXIT_STEP),
+	RULE(4, VALUE, struct snap_exits, p99, RULE_EXIT_STEP),
+	RULE(5, VALUE, struct snap_exits, max, RULE_EXIT_MAX),
 	ONE(6, TEXT, struct snap_exits, top),
-	ONE(7, VALUE, struct snap_exits, top_pct),
+	RULE(7, VALUE, struct snap_exits, top_pct, RULE_EXIT_TOP),
 	ONE(8, U64, struct snap_exits, lost),
 	ONE(9, TEXT, struct snap_exits, open),
 	ONE(10, VALUE, struct snap_exits, open_ns),
 	ONE(11, U32, struct snap_exits, first),
 	ONE(12, U32, struct snap_exits, n),
-	ONE(13, VALUE, struct snap_exits, on_pct),
+	RULE(13, VALUE, struct snap_exits, on_pct, RULE_EXIT_ON),
 	ONE(14, VALUE, struct snap_exits, off_pct),
 	END,
 };
@@ -80,9 +103,9 @@ static const struct store_field exits_fields[] = {
 static const struct store_field samples_fields[] = {
 	ONE(1, VALUE, struct snap_samples, n),
 	ONE(2, VALUE, struct snap_samples, n_total),
-	MANY(3, VALUE, struct snap_samples, domain, DOMAIN_NR),
+	MANY(3, VALUE, struct snap_samples, domain, DOMAIN_NR, RULE_SAMPLES),
 	ONE(4, TEXT, struct snap_samples, hot),
-	ONE(5, VALUE, struct snap_samples, hot_pct),
+	RULE(5, VALUE, struct snap_samples, hot_pct, RULE_SAMPLES),
 	ENUM(6, U8, struct snap_samples, hot_named, 1),
 	ONE(7, U32, struct snap_samples, first),
 	ONE(8, U32, struct snap_samples, rows),
@@ -115,6 +138,7 @@ static const struct store_field interval_fields[] = {
 	ONE(7, NUMBER, struct snapshot, delay_s),
 	ENUM(8, U32, struct snapshot, open_kinds, KIND_ALL),
 	ONE(9, U64, struct snapshot, slow_ns),
+	ONE(10, I64, struct snapshot, since),
 	END,
 };
 
@@ -203,10 +227,10 @@ static const struct store_field vm_fields[] = {
 	ONE(10, I32, struct snap_vm, pid),
 	ONE(11, U32, struct snap_vm, nvcpu),
 	ONE(12, U32, struct snap_vm, nthread),
-	PART(13, struct snap_vm, use, use_fields),
-	ONE(14, VALUE, struct snap_vm, vcpu_pct),
-	ONE(15, VALUE, struct snap_vm, io_pct),
-	ONE(16, VALUE, struct snap_vm, steal_max),
+	PART(13, struct snap_vm, use, vm_use_fields),
+	RULE(14, VALUE, struct snap_vm, vcpu_pct, RULE_VM_VCPU),
+	RULE(15, VALUE, struct snap_vm, io_pct, RULE_VM_IO),
+	RULE(16, VALUE, struct snap_vm, steal_max, RULE_VM_STEAL_MAX),
 	ONE(17, I32, struct snap_vm, steal_max_vcpu),
 	ONE(18, TEXT, struct snap_vm, steal_source),
 	PART(19, struct snap_vm, ex, exits_fields),
@@ -269,8 +293,8 @@ static const struct store_field exit_fields[] = {
 	ENUM(9, U8, struct snap_exit, dir, DIR_UNSATISFIED),
 	ONE(10, TEXT, struct snap_exit, name),
 	ONE(11, TEXT, struct snap_exit, note),
-	PART(12, struct snap_exit, now, tally_fields),
-	PART(13, struct snap_exit, total, tally_fields),
+	PART(12, struct snap_exit, now, now_fields),
+	PART(13, struct snap_exit, total, total_fields),
 	ONE(14, HEAT, struct snap_exit, heat),
 	END,
 };
@@ -294,8 +318,8 @@ static const struct store_field symbol_fields[] = {
 	ONE(8, TEXT, struct snap_symbol, reason),
 	ONE(9, U64, struct snap_symbol, samples),
 	ONE(10, U64, struct snap_symbol, samples_total),
-	ONE(11, VALUE, struct snap_symbol, pct),
-	ONE(12, VALUE, struct snap_symbol, pct_total),
+	RULE(11, VALUE, struct snap_symbol, pct, RULE_SYMBOL_PCT),
+	RULE(12, VALUE, struct snap_symbol, pct_total, RULE_SYMBOL_PCT_TOTAL),
 	END,
 };
 
@@ -322,8 +346,8 @@ static const struct store_field waited_fields[] = {
 	ONE(4, U32, struct snap_waited, by_vm),
 	ONE(5, TEXT, struct snap_waited, name),
 	ONE(6, U64, struct snap_waited, ns),
-	ONE(7, VALUE, struct snap_waited, share),
-	ONE(8, VALUE, struct snap_waited, pct),
+	RULE(7, VALUE, struct snap_waited, share, RULE_WAITED_SHARE),
+	RULE(8, VALUE, struct snap_waited, pct, RULE_WAITED_PCT),
 	END,
 };
 
@@ -468,8 +492,8 @@ const struct store_table store_tables[] = {
 	ROWS(STORE_CPUS, cpus, cpu_fields, struct snap_cpu),
 	ROWS(STORE_FINDINGS, findings, finding_fields, struct snap_finding),
 	ROWS(STORE_SOURCES, sources, source_fields, struct snap_source),
-	HERE(STORE_KINDS, kinds, tally_fields, struct tally, KIND_NR),
-	HERE(STORE_KINDS_TOTAL, kinds_total, tally_fields, struct tally, KIND_NR),
+	HERE(STORE_KINDS, kinds, kind_fields, struct tally, KIND_NR),
+	HERE(STORE_KINDS_TOTAL, kinds_total, kind_total_fields, struct tally, KIND_NR),
 	HERE(STORE_SAMPLING, sampling, sampling_fields, struct snap_sampling, 1),
 };
 

@@ -36,6 +36,7 @@ struct store_field {
 	uint16_t at; /* offset */
 	uint16_t most; /* STORE_U8, STORE_U32: the largest value that is one, 0: any */
 	const struct store_field *part; /* ends with id 0 */
+	uint8_t rule; /* enum store_rule: it follows from others */
 };
 
 enum store_table_id {
@@ -86,6 +87,7 @@ struct store_leaf {
 };
 
 #define STORE_LEAVES 160 /* no table has more; a test holds it */
+#define STORE_RULED 192 /* nor are there more members that follow from others, in all tables */
 /* All members of a table; returns how many. */
 size_t store_leaves(const struct store_table *t, struct store_leaf *out);
 

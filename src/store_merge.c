@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hist.h"
 #include "store_fields.h"
 #include "store_merge_order.h"
 #include "store_tally.h"
@@ -282,6 +283,17 @@ static void merge_exits(struct snap_exits *into, const struct snap_exits *from)
 	}
 }
 
+/* Shares of so many. */
+static void merge_share(struct value *into, struct value n, struct value from, struct value m)
+{
+	if (!value_has(from) || !(m.v > 0))
+		return;
+	if (value_has(*into) && value_has(n) && n.v > 0)
+		into->v = (into->v * n.v + from.v * m.v) / (n.v + m.v);
+	else
+		*into = from;
+}
+
 static void merge_samples(struct snap_samples *into, const struct snap_samples *from)
 {
 	if (!value_has(from->n))
@@ -291,6 +303,8 @@ static void merge_samples(struct snap_samples *into, const struct snap_samples *
 		into->hot_pct = from->hot_pct;
 		into->hot_named = from->hot_named;
 	}
+	for (int d = 0; d < DOMAIN_NR; d++)
+		merge_share(&into->domain[d], into->n, from->domain[d], from->n);
 	into->n.v += from->n.v;
 	into->n.state = from->n.state;
 }
@@ -421,10 +435,18 @@ static void merge_row(enum store_table_id id, void *into, const void *from)
 	}
 }
 
+/* A percentile is no more exact than a step of the histogram. */
+static double step_of(double ns)
+{
+	return ns >= 0 && ns < 1e15 ? (double)hist_step_middle(hist_step((uint64_t)ns)) : ns;
+}
+
 /* What is no mean. */
 static void restore_exits(struct snap_exits *row, const struct snap_exits *kept)
 {
 	row->max = kept->max;
+	row->p50.v = step_of(row->p50.v);
+	row->p99.v = step_of(row->p99.v);
 	row->top_pct = kept->top_pct;
 	row->open_ns = kept->open_ns;
 }
@@ -433,6 +455,7 @@ static void restore_samples(struct snap_samples *row, const struct snap_samples 
 {
 	row->n = kept->n;
 	row->n_total = kept->n_total;
+	memcpy(row->domain, kept->domain, sizeof(row->domain));
 	row->hot_pct = kept->hot_pct;
 }
 

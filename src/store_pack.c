@@ -13,6 +13,7 @@
 #include "store_pack.h"
 
 #define LEVEL 1
+#define LEVEL_LONGER 5 /* of longer intervals: there are few, and they stay */
 /* A block of at most 128 KiB takes at least four bytes, deflate makes at most a thousand of one. */
 #define MOST_OF_ONE (32 << 10)
 
@@ -30,7 +31,8 @@ static bool make_room(struct store_put *to, size_t n)
 	return true;
 }
 
-int store_pack(struct store_packer *p, const struct store_put *from, struct store_put *to)
+int store_pack(struct store_packer *p, const struct store_put *from, bool longer,
+	       struct store_put *to)
 {
 	size_t n = ZSTD_compressBound(from->n);
 
@@ -38,7 +40,8 @@ int store_pack(struct store_packer *p, const struct store_put *from, struct stor
 		p->in = ZSTD_createCCtx();
 	if (!p->in || !make_room(to, n))
 		return -ENOMEM;
-	n = ZSTD_compressCCtx(p->in, to->data, to->cap, from->data, from->n, LEVEL);
+	n = ZSTD_compressCCtx(p->in, to->data, to->cap, from->data, from->n,
+			      longer ? LEVEL_LONGER : LEVEL);
 	if (ZSTD_isError(n))
 		return -ENOMEM;
 	to->n = n;

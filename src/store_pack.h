@@ -17,8 +17,9 @@ struct store_packer {
 	struct ZSTD_DCtx_s *out;
 };
 
-/* Into `to`, whose memory grows. 0 or -ENOMEM. */
-int store_pack(struct store_packer *p, const struct store_put *from, struct store_put *to);
+/* Into `to`, whose memory grows; longer: of a longer interval. 0 or -ENOMEM. */
+int store_pack(struct store_packer *p, const struct store_put *from, bool longer,
+	       struct store_put *to);
 /* want: the length unpacked. 0, -ENOMEM, or -EBADMSG where it is damaged. */
 int store_unpack(struct store_packer *p, const void *from, size_t n, size_t want,
 		 struct store_put *to);

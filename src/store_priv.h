@@ -11,7 +11,11 @@
 #include "store_pack.h"
 
 #define STORE_APPLICATION 0x6b766d74 /* "kvmt": file(1) and we know a recording by it */
-#define STORE_VERSION 4 /* from this one on intervals are packed by zstd */
+/*
+ * From version 4 on intervals are packed by zstd, from this one on they have not what follows from
+ * others.
+ */
+#define STORE_VERSION 5
 /* From this version on facts are recorded. A recording of version 1 is the same without them. */
 #define STORE_VERSION_FACTS 2
 /* From this one on the view of who had the CPU; frames had it before. */

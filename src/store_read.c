@@ -115,6 +115,7 @@ static void use_wall_clock(struct snapshot *s)
 
 	for (size_t i = 0; i < s->nfindings; i++)
 		f[i].since = wall - (s->time - f[i].since);
+	s->since = wall - (s->time - s->since);
 	s->time = wall;
 }
 

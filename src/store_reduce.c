@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store_rules.h"
 #include "store_tally.h"
 
 struct reducer {
@@ -14,6 +15,7 @@ struct reducer {
 	struct snap_symbol *symbol;
 	struct snap_waited *waited; /* room for all of s */
 	size_t nexit, nsymbol, nwaited;
+	bool longer;
 };
 
 static void *copy(struct snapshot *out, const void *rows, size_t n, size_t size)
@@ -84,20 +86,100 @@ static void add_other(struct reducer *r, size_t first, const struct snap_exit *r
 	drop_percentiles(&other->total);
 }
 
+/* Accesses, returns to the VMM and halts lie within vm exits. */
+static bool vm_exits_only(const struct reducer *r, const struct snap_exit *rows, uint32_t n)
+{
+	for (uint32_t i = 0; r->longer && i < n; i++)
+		if (rows[i].kind == KIND_VMEXIT)
+			return true;
+	return false;
+}
+
+static uint64_t rounded(uint64_t v, int bits)
+{
+	int shift = v ? 64 - __builtin_clzll(v) - bits : 0;
+
+	return shift <= 0 || v > UINT64_MAX / 2 ? v : (v + (1ull << (shift - 1))) >> shift << shift;
+}
+
+static void round_tally(struct tally *t)
+{
+	t->time_ns = rounded(t->time_ns, STORE_TIME_BITS);
+	t->min_ns = rounded(t->min_ns, STORE_TIME_BITS);
+	t->max_ns = rounded(t->max_ns, STORE_TIME_BITS);
+	t->avg_ns = t->timed ? (double)t->time_ns / (double)t->timed : 0;
+}
+
+static bool round_exit(struct reducer *r, struct snap_exit *x)
+{
+	uint32_t *heat = NULL;
+
+	round_tally(&x->now);
+	round_tally(&x->total);
+	if (!x->heat)
+		return true;
+	heat = copy(r->out, x->heat, HEAT_BUCKETS, sizeof(*heat));
+	for (int b = 0; heat && b < HEAT_BUCKETS; b++)
+		heat[b] = (uint32_t)rounded(heat[b] < UINT32_MAX / 2 ? heat[b] : 0x7fffffff,
+					    STORE_HEAT_BITS);
+	x->heat = heat;
+	return heat;
+}
+
+static void round_max(struct snap_exits *ex)
+{
+	if (value_has(ex->max) && ex->max.v >= 0 && ex->max.v < 1e15)
+		ex->max.v = (double)rounded((uint64_t)ex->max.v, STORE_TIME_BITS);
+}
+
+static bool round_times(struct reducer *r)
+{
+	for (size_t i = 0; i < r->nexit; i++)
+		if (!round_exit(r, &r->exit[i]))
+			return false;
+	for (size_t i = 0; i < r->out->nvms; i++)
+		round_max(&((struct snap_vm *)r->out->vms)[i].ex);
+	for (size_t i = 0; i < r->out->nvcpus; i++) {
+		struct snap_vcpu *v = &((struct snap_vcpu *)r->out->vcpus)[i];
+
+		round_max(&v->ex);
+		if (value_has(v->sym.n_total))
+			v->sym.n_total = value_na(WHY_NOT_KEPT);
+	}
+	round_max(&r->out->host.ex);
+	return !store_settle_shares(r->out);
+}
+
+static void drop_total(struct snap_exit *x)
+{
+	const struct value none = value_na(WHY_NOT_KEPT);
+
+	x->total = (struct tally){.pctl = PCTL_NONE,
+				  .low = WHY_NOT_KEPT,
+				  .rate = none,
+				  .count_pct = none,
+				  .time_pct = none};
+}
+
 /* The rows of a vCPU: in their order, what is left out at the end. */
 static void take_vcpu_exits(struct reducer *r, struct snap_exits *ex)
 {
 	const struct snap_exit *rows = ex->n ? r->s->exits + ex->first : NULL;
+	bool some = vm_exits_only(r, rows, ex->n);
 	size_t first = r->nexit;
 
 	for (size_t i = 0; i < ex->n; i++)
-		if (!rows[i].other && rank_of(rows, ex->n, i) < STORE_VCPU_KEYS)
+		if (!rows[i].other && (!some || rows[i].kind == KIND_VMEXIT) &&
+		    rank_of(rows, ex->n, i) < STORE_VCPU_KEYS)
 			r->exit[r->nexit++] = rows[i];
 	for (size_t i = first; i < r->nexit; i++)
 		r->exit[i].heat = NULL;
 	for (size_t i = 0; i < ex->n; i++)
-		if (rows[i].other || rank_of(rows, ex->n, i) >= STORE_VCPU_KEYS)
+		if ((!some || rows[i].kind == KIND_VMEXIT) &&
+		    (rows[i].other || rank_of(rows, ex->n, i) >= STORE_VCPU_KEYS))
 			add_other(r, first, &rows[i]);
+	for (size_t i = first; r->longer && i < r->nexit; i++)
+		drop_total(&r->exit[i]);
 	ex->first = (uint32_t)first;
 	ex->n = (uint32_t)(r->nexit - first);
 }
@@ -272,9 +354,9 @@ static void take_figures(struct snapshot *out, const struct snapshot *s)
 	out->bytes = bytes;
 }
 
-struct snapshot *store_reduce(const struct snapshot *s)
+static struct snapshot *reduce(const struct snapshot *s, bool longer)
 {
-	struct reducer r = {.s = s, .out = snapshot_new()};
+	struct reducer r = {.s = s, .out = snapshot_new(), .longer = longer};
 	struct snap_vcpu *vcpus;
 	struct snap_vm *vms;
 
@@ -298,5 +380,19 @@ struct snapshot *store_reduce(const struct snapshot *s)
 	r.out->nexits = r.nexit;
 	r.out->nsymbols = r.nsymbol;
 	r.out->nwaited = r.nwaited;
+	if (longer && !round_times(&r)) {
+		snapshot_unref(r.out);
+		return NULL;
+	}
 	return r.out;
+}
+
+struct snapshot *store_reduce(const struct snapshot *s)
+{
+	return reduce(s, false);
+}
+
+struct snapshot *store_reduce_longer(const struct snapshot *s)
+{
+	return reduce(s, true);
 }

@@ -109,7 +109,7 @@ const char store_schema_3[] =
 							     "COMMIT;";
 
 /* The tables are the same: older programs are told that they cannot read what is in them. */
-const char store_schema_4[] = "PRAGMA user_version=4;";
+const char store_schema_5[] = "PRAGMA user_version=5;";
 
 const char store_schema_check[] =
 	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"

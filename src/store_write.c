@@ -219,10 +219,10 @@ static int add_interval(struct store *st, const struct snapshot *s, unsigned tie
 	return store_run(st, ST_INTERVAL);
 }
 
-static int add_frame(struct store *st, int64_t id)
+static int add_frame(struct store *st, int64_t id, bool longer)
 {
 	sqlite3_stmt *q = store_stmt(st, ST_FRAME);
-	int rc = store_pack(&st->packer, &st->bytes, &st->packed);
+	int rc = store_pack(&st->packer, &st->bytes, longer, &st->packed);
 
 	if (rc)
 		return rc;
@@ -250,7 +250,7 @@ int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t
 	if (!rc)
 		rc = add_interval(st, s, tier, session, id, skipped, merged);
 	if (!rc)
-		rc = add_frame(st, id);
+		rc = add_frame(st, id, tier > 0);
 	return rc;
 }
 

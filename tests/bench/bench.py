@@ -29,7 +29,7 @@ VMS, VCPUS = 1000, 16
 REAL_VMS = int(os.environ.get("BENCH_VMS", "0"))  # 0: as many as this machine carries
 PROCESSES = 2000
 WRITES = 60000
-LIMIT = 1800  # seconds for all of it
+LIMIT = 3600  # seconds for all of it
 KINDS = "kvm:kvm_pio,kvm:kvm_userspace_exit"
 HOST_CSV = ["--batch", "--format", "csv", "--table", "host", "--fields", "nvm"]
 noise = []
@@ -435,7 +435,7 @@ def recorder():
 
 
 # --- a week of recording, and many kills ----------------------------------------------------------
-WEEK_VCPUS = 50
+WEEK_VCPUS = 310
 
 
 def week():

@@ -62,7 +62,7 @@ static void without_names(struct snapshot *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const struct store_texts texts = {.id = any_id, .text = any_text};
-	struct snapshot *s, *less, *sum, *part[2];
+	struct snapshot *s, *less, *longer, *sum, *part[2];
 	struct store_put p = {0};
 
 	if (store_decode(data, len, &texts, &s))
@@ -71,6 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!less || store_check(less) || store_encode(less, &texts, &p))
 		abort();
 	store_put_free(&p);
+	longer = store_reduce_longer(s);
+	if (!longer || store_check(longer) || store_encode(longer, &texts, &p))
+		abort();
+	store_put_free(&p);
+	snapshot_unref(longer);
 	part[0] = less;
 	part[1] = s;
 	if (store_merge(part, 2, &sum) || store_check(sum))

@@ -160,12 +160,14 @@ static void every_member_is_recorded(void **state)
 static void numbers_are_unique(void **state)
 {
 	struct store_leaf leaf[STORE_LEAVES];
+	size_t ruled = 0;
 
 	(void)state;
 	for (size_t i = 0; i < store_ntables; i++) {
 		size_t n = store_leaves(&store_tables[i], leaf);
 
 		for (size_t a = 0; a < n; a++) {
+			ruled += leaf[a].f->rule != 0;
 			assert_true(leaf[a].f->id < 64);
 			for (size_t b = 0; b < a; b++)
 				assert_int_not_equal(leaf[a].id, leaf[b].id);
@@ -173,6 +175,7 @@ static void numbers_are_unique(void **state)
 		for (size_t b = 0; b < i; b++)
 			assert_int_not_equal(store_tables[i].id, store_tables[b].id);
 	}
+	assert_true(ruled <= STORE_RULED);
 }
 
 static void numbers_keep_what_is_shown(void **state)
@@ -190,6 +193,23 @@ static void numbers_keep_what_is_shown(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(store_form_of(rows[i].v), rows[i].form);
+	/* Whatever it is rounded to, and on which side of a half it is. */
+	for (int64_t n = -2600; n < 2600; n++) {
+		for (int part = -3; part <= 3; part++) {
+			double v = ((double)n + part * 0.125) / 1000;
+			double again = store_decode_milli(store_milli_code(v));
+			char a[32], b[32];
+
+			if (store_form_of(v) != FORM_MILLI)
+				continue;
+			for (int digits = 0; digits <= 3; digits++) {
+				snprintf(a, sizeof(a), "%.*f", digits, v);
+				snprintf(b, sizeof(b), "%.*f", digits, again);
+				assert_string_equal(a, b);
+			}
+			assert_true(store_milli_code(again) == store_milli_code(v));
+		}
+	}
 }
 
 static struct made made_of(unsigned i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What recordings have beside their intervals: the time line, and TSC offsets. */
+/* What recordings have beside their intervals, and what longer ones leave out. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,9 @@
 
 #include "clock.h"
 #include "store.h"
+#include "store_code.h"
 #include "store_file.h"
+#include "store_reduce.h"
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -152,6 +155,58 @@ static void offsets_of_lost_intervals_are_kept(void **state)
 	store_close(st);
 }
 
+static const struct snap_exit *first_of_kind(const struct snapshot *s, const struct snap_exits *ex,
+					     unsigned kind)
+{
+	for (uint32_t i = ex->first; i < ex->first + ex->n; i++)
+		if (s->exits[i].kind == kind)
+			return &s->exits[i];
+	return NULL;
+}
+
+static void all_shares(const struct snapshot *s, const struct snap_exits *ex, unsigned kind)
+{
+	double count = 0, time = 0;
+
+	for (uint32_t i = ex->first; i < ex->first + ex->n; i++) {
+		if (s->exits[i].kind != kind)
+			continue;
+		count += s->exits[i].now.count_pct.v;
+		time += s->exits[i].now.time_pct.v;
+	}
+	assert_true(fabs(count - 100) < 1e-9 && fabs(time - 100) < 1e-9);
+}
+
+/* What of vCPUs is not kept in longer intervals is not known, and of VMs it is there. */
+static void longer_intervals_have_less_of_vcpus(void **state)
+{
+	const struct made m = {.nvms = 2, .step = 1};
+	struct snapshot *s = made_snapshot(&m), *kept = store_reduce_longer(s);
+	const struct snap_exits *vm, *vcpu;
+	const struct snap_exit *x, *was;
+
+	(void)state;
+	assert_non_null(kept);
+	assert_int_equal(store_check(kept), 0);
+	vm = &kept->vms[0].ex;
+	vcpu = &kept->vcpus[1].ex;
+	assert_int_equal(vm->n, s->vms[0].ex.n);
+	assert_non_null(first_of_kind(kept, vm, KIND_IOPORT));
+	assert_null(first_of_kind(kept, vcpu, KIND_IOPORT));
+	x = first_of_kind(kept, vcpu, KIND_VMEXIT);
+	was = first_of_kind(s, &s->vcpus[1].ex, KIND_VMEXIT);
+	assert_true(x->now.count == was->now.count && x->now.p99_ns == was->now.p99_ns);
+	assert_true(fabs((double)x->now.max_ns / (double)was->now.max_ns - 1) < 1e-3);
+	assert_true(fabs((double)x->now.time_ns / (double)was->now.time_ns - 1) < 1e-3);
+	assert_int_equal(x->total.low, WHY_NOT_KEPT);
+	assert_int_equal(x->total.rate.state, VALUE_NA);
+	assert_int_equal(first_of_kind(kept, vm, KIND_VMEXIT)->total.low, WHY_NONE);
+	all_shares(kept, vm, KIND_VMEXIT);
+	all_shares(kept, vcpu, KIND_VMEXIT);
+	snapshot_unref(kept);
+	snapshot_unref(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +214,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(offsets_of_lost_intervals_are_kept, make_dir,
 						drop_dir),
+		cmocka_unit_test(longer_intervals_have_less_of_vcpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
