@@ -43,7 +43,7 @@ static const char *const program_of[EV_NR] = {
 	[EV_HALT_POLL] = "kvmtop_poll", [EV_FPU] = "kvmtop_fpu",
 };
 
-#define MAPS 9
+#define MAPS 10
 #define EARLY 64
 
 /* ns before they were measured: of an event, and of a change of tasks. */
@@ -154,11 +154,17 @@ static int size_maps(struct bpf_object *o, const struct kc_config *c, unsigned n
 		const char *name;
 		uint32_t entries;
 	} size[] = {
-		{"threads", c->threads},	   {"slots", c->slots},
-		{"octaves", c->octaves},	   {"busy", ncpu},
-		{"dirty_threads", c->threads * 2}, {"free_threads", c->threads},
-		{"free_slots", c->slots},	   {"free_octaves", c->octaves},
-		{"by_thread", c->threads * 2},	   {"by_vcpu", c->threads * 2},
+		{"threads", c->threads},
+		{"slots", c->slots},
+		{"counts", c->slots * 2},
+		{"octaves", c->octaves},
+		{"busy", ncpu},
+		{"dirty_threads", c->threads * 2},
+		{"free_threads", c->threads},
+		{"free_slots", c->slots},
+		{"free_octaves", c->octaves},
+		{"by_thread", c->threads * 2},
+		{"by_vcpu", c->threads * 2},
 	};
 
 	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
@@ -238,6 +244,7 @@ static int map_all(struct kvm_bpf *b)
 	c->control = map_memory(b, ".data.control", sizeof(*c->control), 1);
 	c->thread = map_memory(b, "threads", sizeof(*c->thread), c->threads);
 	c->slot = map_memory(b, "slots", sizeof(*c->slot), c->slots);
+	c->count = map_memory(b, "counts", sizeof(*c->count), c->slots * 2);
 	c->octave = map_memory(b, "octaves", sizeof(*c->octave), c->octaves);
 	c->busy = map_memory(b, "busy", sizeof(*c->busy), c->cpus);
 	c->dirty = map_memory(b, "dirty_threads", sizeof(*c->dirty), c->threads * 2);

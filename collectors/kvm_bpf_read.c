@@ -17,6 +17,9 @@
 _Static_assert(KC_STEPS == HIST_STEPS && KC_OCTAVES == HIST_OCTAVES, "hist.c's histogram");
 _Static_assert(KC_KINDS == KIND_NR && KC_PAIRS == KIND_HALT && KC_TYPES == EV_NR, "sample.h's");
 
+#define BATCH 32
+#define GROUP 8 /* threads whose slots are asked for side by side, */
+#define AHEAD 128 /* and how many of each: 128 KiB, which the second cache of a CPU holds */
 #define SPINS 200 /* loads before the CPU is given up: a program takes less than a microsecond */
 #define NAPS 40 /* of 50 us, before the kernel is asked to wait */
 
@@ -48,6 +51,11 @@ void kvm_counts_init(struct kvm_counts *c)
 			give_back(c, pool, i);
 }
 
+static struct kc_count *count_of(const struct kvm_counts *c, uint32_t slot, unsigned half)
+{
+	return &c->count[half ? c->slots + slot : slot];
+}
+
 static void free_slot(struct kvm_counts *c, uint32_t index)
 {
 	struct kc_slot *s = &c->slot[index];
@@ -56,6 +64,8 @@ static void free_slot(struct kvm_counts *c, uint32_t index)
 		if (s->octave[o] && s->octave[o] < c->octaves)
 			give_back(c, KC_POOL_OCTAVES, s->octave[o]);
 	memset(s, 0, sizeof(*s));
+	memset(count_of(c, index, 0), 0, sizeof(struct kc_count));
+	memset(count_of(c, index, 1), 0, sizeof(struct kc_count));
 	give_back(c, KC_POOL_SLOTS, index);
 }
 
@@ -125,14 +135,28 @@ static uint32_t next_epoch(struct kvm_counts *c, int64_t watermark)
 
 /* ---- one slot, one thread ---- */
 
-/* *h gets its counters from `room`, which has a place for each octave. */
-static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsigned half,
-		      uint32_t (*room)[HIST_STEPS], struct hist *h)
+/* What is handed over of one thread at a time. */
+struct batch {
+	const struct sink *sink;
+	struct aggregate a[BATCH];
+	unsigned n;
+	struct hist hist; /* of the last of them, */
+	uint32_t room[HIST_OCTAVES][HIST_STEPS]; /* and its counters */
+};
+
+static void hand_over(struct batch *b)
 {
-	uint64_t left = s->half[half].octaves;
+	if (b->n)
+		b->sink->aggregates(b->sink->ctx, b->a, b->n);
+	b->n = 0;
+}
+
+static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsigned half,
+		      uint64_t left, struct batch *b)
+{
 	unsigned n = 0;
 
-	*h = (struct hist){.octave = room};
+	b->hist = (struct hist){.octave = b->room};
 	while (left) {
 		unsigned o = (unsigned)__builtin_ctzll(left);
 		uint32_t at = o < KC_OCTAVES ? s->octave[o] : 0;
@@ -140,61 +164,84 @@ static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsig
 		left &= left - 1;
 		if (!at || at >= c->octaves)
 			continue;
-		memcpy(room[n++], c->octave[at].n[half], sizeof(room[0]));
-		h->used |= UINT64_C(1) << o;
+		memcpy(b->room[n++], c->octave[at].n[half], sizeof(b->room[0]));
+		b->hist.used |= UINT64_C(1) << o;
 	}
 }
 
-static struct aggregate aggregate_of(const struct kc_thread *t, const struct kc_half *h)
+static unsigned few_of(const struct kc_count *h)
 {
-	return (struct aggregate){
-		.tid = (int32_t)t->tid,
-		.pid = (int32_t)t->tgid,
-		.vcpu_id = t->vcpu,
-		.count = h->count,
-		.timed = h->timed,
-		.sum_ns = h->sum,
-		.within_ns = h->within,
-		.min_ns = h->min,
-		.max_ns = h->max,
-		.sumsq = (unsigned __int128)h->sumsq_high << 64 | h->sumsq_low,
-	};
+	unsigned n = 0;
+
+	while (n < KC_FEW && h->few[n])
+		n++;
+	return n;
 }
 
-static void hand_over_slot(const struct kvm_counts *c, const struct kc_thread *t,
-			   const struct kc_slot *s, unsigned half, const struct sink *sink)
+/* Member by member: made elsewhere and copied, it takes longer than all the rest. */
+static struct aggregate *add(struct batch *b, const struct kc_thread *t, const struct kc_half *h)
 {
-	uint32_t room[HIST_OCTAVES][HIST_STEPS];
-	struct aggregate a = aggregate_of(t, &s->half[half]);
-	struct hist hist;
+	struct aggregate *a = &b->a[b->n++];
 
-	a.kind = (uint8_t)s->tag;
-	a.dir = (uint8_t)(s->tag >> 8);
-	a.isa = (uint32_t)(s->tag >> 32);
-	a.key = s->key;
-	if (s->half[half].octaves) {
-		take_hist(c, s, half, room, &hist);
-		a.hist = &hist;
+	a->tid = (int32_t)t->tid;
+	a->pid = (int32_t)t->tgid;
+	a->vcpu_id = t->vcpu;
+	a->kind = a->dir = 0;
+	a->isa = 0;
+	a->key = 0;
+	a->count = h->count;
+	a->timed = h->timed;
+	a->sum_ns = h->sum;
+	a->min_ns = h->min;
+	a->max_ns = h->max;
+	a->within_ns = h->within;
+	a->sumsq = (unsigned __int128)h->sumsq_high << 64 | h->sumsq_low;
+	a->hist = NULL;
+	a->few = NULL;
+	a->nfew = 0;
+	a->other = false;
+	return a;
+}
+
+static void add_slot(const struct kvm_counts *c, const struct kc_thread *t, uint32_t slot,
+		     unsigned half, struct batch *b)
+{
+	const struct kc_count *h = count_of(c, slot, half);
+	struct aggregate *a = add(b, t, &h->sums);
+
+	a->kind = (uint8_t)h->tag;
+	a->dir = (uint8_t)(h->tag >> 8);
+	a->isa = (uint32_t)(h->tag >> 32);
+	a->key = h->key;
+	a->few = h->few;
+	a->nfew = few_of(h);
+	if (h->sums.octaves) {
+		take_hist(c, &c->slot[slot], half, h->sums.octaves, b);
+		a->hist = &b->hist;
 	}
-	sink->aggregates(sink->ctx, &a, 1);
+	if (a->hist || b->n == BATCH)
+		hand_over(b);
 }
 
 /* Keys that found no place. */
-static void hand_over_other(const struct kc_thread *t, uint32_t epoch, const struct sink *sink,
-			    struct kvm_counts_state *out)
+static void add_other(const struct kc_thread *t, uint32_t epoch, struct batch *b,
+		      struct kvm_counts_state *out)
 {
-	for (unsigned k = 0; k < KC_KINDS; k++) {
-		const struct kc_half *h = &t->other[epoch & 1][k];
-		struct aggregate a;
+	uint32_t left = t->others[epoch & 1];
 
-		if (h->epoch != epoch)
+	for (unsigned k = 0; left && k < KC_KINDS; k++, left >>= 1) {
+		const struct kc_half *h = &t->other[epoch & 1][k];
+		struct aggregate *a;
+
+		if (!(left & 1) || h->epoch != epoch)
 			continue;
-		a = aggregate_of(t, h);
-		a.kind = (uint8_t)k;
-		a.other = true;
+		a = add(b, t, h);
+		a->kind = (uint8_t)k;
+		a->other = true;
 		out->all += h->count;
 		out->no_octave += h->timed;
-		sink->aggregates(sink->ctx, &a, 1);
+		if (b->n == BATCH)
+			hand_over(b);
 	}
 }
 
@@ -244,28 +291,80 @@ static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t
 		sink->open(sink->ctx, &to);
 }
 
-static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch,
-			const struct sink *sink, struct kvm_counts_state *out)
+static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch, struct batch *b,
+			struct kvm_counts_state *out)
 {
 	struct kc_thread *t = &c->thread[index];
 	unsigned half = epoch & 1;
 	uint32_t i = t->dirty[half];
 
 	for (uint32_t n = 0; i && i < c->slots && n < c->slots; n++) {
-		const struct kc_slot *s = &c->slot[i];
+		const struct kc_count *h = count_of(c, i, half);
 
-		if (s->half[half].epoch != epoch)
+		if (h->sums.epoch != epoch)
 			break;
-		out->all += s->half[half].count;
-		if ((uint8_t)s->tag == KIND_VMEXIT)
-			out->exits += s->half[half].count;
-		hand_over_slot(c, t, s, half, sink);
-		i = s->half[half].next;
+		out->all += h->sums.count;
+		if ((uint8_t)h->tag == KIND_VMEXIT)
+			out->exits += h->sums.count;
+		add_slot(c, t, i, half, b);
+		i = h->sums.next;
 	}
-	hand_over_other(t, epoch, sink, out);
-	hand_over_open(c, t, epoch, sink);
+	add_other(t, epoch, b, out);
+	hand_over(b);
+	hand_over_open(c, t, epoch, b->sink);
 	if (t->dead && load32(&t->epoch) == epoch)
 		free_thread(c, index);
+}
+
+/* ---- ahead of the reading ---- */
+
+/* To the compiler a function that only fetches does nothing, and it would leave the call out. */
+static void fetch(const void *at)
+{
+	__builtin_prefetch(at);
+	__asm__ volatile("");
+}
+
+static void fetch_half(const struct kvm_counts *c, uint32_t slot, unsigned half)
+{
+	const char *at;
+
+	if (!slot || slot >= c->slots)
+		return;
+	at = (const char *)count_of(c, slot, half);
+	fetch(at);
+	fetch(at + 64);
+}
+
+/*
+ * Slots lie where memory was free when their key came, so that one after the other each of them
+ * would be waited for. Therefore the lists of some threads are followed side by side: what the
+ * next step of one needs is asked for while the others take theirs. Only hints: nothing depends
+ * on what is found.
+ */
+static void fetch_group(const struct kvm_counts *c, const uint64_t *list, uint32_t n,
+			uint32_t epoch)
+{
+	unsigned half = epoch & 1, left = n;
+	uint32_t at[GROUP];
+
+	for (uint32_t g = 0; g < n; g++) {
+		at[g] = list[g] < c->threads ? c->thread[list[g]].dirty[half] : 0;
+		fetch_half(c, at[g], half);
+	}
+	for (unsigned step = 0; left && step < AHEAD; step++) {
+		left = 0;
+		for (uint32_t g = 0; g < n; g++) {
+			const struct kc_half *h;
+
+			if (!at[g] || at[g] >= c->slots)
+				continue;
+			h = &count_of(c, at[g], half)->sums;
+			at[g] = h->epoch == epoch ? h->next : 0;
+			fetch_half(c, at[g], half);
+			left++;
+		}
+	}
 }
 
 static uint64_t since(uint64_t *before, const __u64 *now)
@@ -304,12 +403,18 @@ void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink 
 	uint32_t epoch = next_epoch(c, watermark), half = epoch & 1;
 	uint32_t n = load32(&c->control->dirty[half]);
 	const uint64_t *list = c->dirty + (half ? c->threads : 0);
+	struct batch b;
 
+	b.sink = sink;
+	b.n = 0;
 	*out = (struct kvm_counts_state){0};
 	n = n < c->threads ? n : c->threads;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (i % GROUP == 0)
+			fetch_group(c, list + i, n - i < GROUP ? n - i : GROUP, epoch);
 		if (list[i] && list[i] < c->threads)
-			read_thread(c, (uint32_t)list[i], epoch, sink, out);
+			read_thread(c, (uint32_t)list[i], epoch, &b, out);
+	}
 	tell_losses(c, sink, out);
 	out->switches = switches(c) - c->switches;
 	c->switches += out->switches;

@@ -19,6 +19,7 @@ struct kvm_counts {
 	struct kc_control *control;
 	struct kc_thread *thread;
 	struct kc_slot *slot;
+	struct kc_count *count; /* 2 * slots */
 	struct kc_octave *octave;
 	struct kc_busy *busy;
 	uint64_t *dirty; /* 2 * threads */

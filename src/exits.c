@@ -390,6 +390,14 @@ static bool find_other(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 	return o->cell;
 }
 
+static void add_times(struct hist *h, const struct aggregate *a)
+{
+	if (a->nfew)
+		hist_add_few(h, a->few, a->nfew);
+	if (a->hist)
+		hist_merge(h, a->hist);
+}
+
 static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a)
 {
 	bool is_exit = a->kind == KIND_VMEXIT;
@@ -405,14 +413,12 @@ static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggre
 		ex_acc_add(&o.vm_cell->now, &acc);
 	if (is_exit && !o.idle)
 		v->exit_ns += a->within_ns;
-	if (!a->hist)
-		return;
 	if (o.vm_cell)
-		hist_merge(&o.vm_cell->now_hist, a->hist);
+		add_times(&o.vm_cell->now_hist, a);
 	if (v->detail)
-		hist_merge(&o.cell->now_hist, a->hist);
+		add_times(&o.cell->now_hist, a);
 	if (is_exit && !o.idle)
-		hist_merge(&v->hist, a->hist);
+		add_times(&v->hist, a);
 }
 
 static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t pid, int32_t vcpu_id)
@@ -429,13 +435,17 @@ static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t pid, int32_
 
 void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
 {
+	struct ex_vcpu *v = NULL;
+
 	exits_relate(x);
 	for (size_t i = 0; i < n; i++) {
-		struct ex_vcpu *v;
+		bool seen = x->seen;
 
 		/* Before its vCPU is looked for: whether events tell it depends on that. */
 		x->seen |= a[i].kind == KIND_VMEXIT && (a[i].count || a[i].timed);
-		v = vcpu_of(x, a[i].tid, a[i].pid, a[i].vcpu_id);
+		if (!v || seen != x->seen || a[i].tid != a[i - 1].tid ||
+		    a[i].vcpu_id != a[i - 1].vcpu_id)
+			v = vcpu_of(x, a[i].tid, a[i].pid, a[i].vcpu_id);
 		if (v && a[i].kind < KIND_NR && (a[i].count || a[i].timed))
 			add_aggregate(x, v, &a[i]);
 	}

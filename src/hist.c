@@ -131,6 +131,25 @@ int hist_add(struct hist *h, uint64_t ns, uint32_t n)
 	return 0;
 }
 
+int hist_add_few(struct hist *h, const uint32_t *few, unsigned n)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned place_of = few[i] >> 16, octave = place_of / HIST_STEPS;
+		uint32_t *c;
+
+		if (octave >= HIST_OCTAVES)
+			continue;
+		c = octave_get(h, octave);
+		if (c)
+			saturate(&c[place_of % HIST_STEPS], few[i] & 0xffff);
+		else
+			err = -ENOMEM;
+	}
+	return err;
+}
+
 /* Octave numbers of a used mask, lowest first. */
 static unsigned take_octave(uint64_t *used)
 {

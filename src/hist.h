@@ -18,6 +18,11 @@ struct hist {
 
 /* -ENOMEM when the octave cannot be had (the value is then not counted). Counters saturate. */
 int hist_add(struct hist *h, uint64_t ns, uint32_t n);
+/*
+ * The same for n steps at once: octave * HIST_STEPS + step in the high half of each, how often in
+ * the low one. What is no octave is left out.
+ */
+int hist_add_few(struct hist *h, const uint32_t *few, unsigned n);
 int hist_merge(struct hist *into, const struct hist *from);
 void hist_clear(struct hist *h); /* keeps the memory */
 void hist_trim(struct hist *h); /* frees octaves that are empty */

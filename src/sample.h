@@ -159,6 +159,8 @@ struct aggregate {
 	uint64_t within_ns; /* of sum_ns: what is not before the interval */
 	unsigned __int128 sumsq; /* of ns */
 	const struct hist *hist; /* NULL: none */
+	const uint32_t *few; /* times that are not in hist: nfew of hist_add_few() */
+	unsigned nfew;
 	bool other; /* of keys that found no place: key, isa and dir say nothing */
 };
 

@@ -22,6 +22,7 @@
 
 MAPPED_ARRAY(threads, struct kc_thread);
 MAPPED_ARRAY(slots, struct kc_slot);
+MAPPED_ARRAY(counts, struct kc_count); /* two halves of config.slots */
 MAPPED_ARRAY(octaves, struct kc_octave);
 MAPPED_ARRAY(busy, struct kc_busy);
 MAPPED_ARRAY(dirty_threads, __u64); /* two halves of config.threads */
@@ -118,6 +119,7 @@ static __always_inline void touch(struct event *e, struct kc_thread *t)
 	t->off_ns[e->half & 1] = 0;
 	t->blind[e->half & 1] = 0;
 	t->dirty[e->half & 1] = 0;
+	t->others[e->half & 1] = 0;
 	t->unmatched[e->half & 1] = 0;
 	t->slow[e->half & 1] = 0;
 	*(volatile __u32 *)&t->epoch = e->epoch;
@@ -139,17 +141,29 @@ static __always_inline void clear(struct kc_half *h, __u32 epoch)
 	h->epoch = epoch;
 }
 
-static __always_inline struct kc_half *half_of(struct event *e, struct kc_thread *t,
-					       struct kc_slot *s, __u32 index)
+static __always_inline struct kc_count *count_at(__u32 slot, __u32 half)
 {
-	struct kc_half *h = &s->half[e->half & 1];
+	__u32 at = half & 1 ? config.slots + slot : slot;
 
-	if (h->epoch == e->epoch)
-		return h;
-	clear(h, e->epoch);
-	h->next = t->dirty[e->half & 1];
+	return bpf_map_lookup_elem(&counts, &at);
+}
+
+/* NULL: there is no such slot. */
+static __always_inline struct kc_count *count_of(struct event *e, struct kc_thread *t,
+						 struct kc_slot *s, __u32 index)
+{
+	struct kc_count *c = count_at(index, e->half);
+
+	if (!c || c->sums.epoch == e->epoch)
+		return c;
+	clear(&c->sums, e->epoch);
+	for (int i = 0; i < KC_FEW; i++)
+		c->few[i] = 0;
+	c->key = s->key;
+	c->tag = s->tag;
+	c->sums.next = t->dirty[e->half & 1];
 	t->dirty[e->half & 1] = index;
-	return h;
+	return c;
 }
 
 /* Where a key without a slot is counted: it is always there. */
@@ -161,12 +175,15 @@ static __always_inline struct kc_half *other_of(struct event *e, struct kc_threa
 	h = &t->other[e->half & 1][kind];
 	if (h->epoch != e->epoch)
 		clear(h, e->epoch);
+	t->others[e->half & 1] |= BIT(kind);
 	return h;
 }
 
-static __always_inline bool stale(const struct kc_slot *s, __u32 epoch)
+static __always_inline bool stale(__u32 slot, __u32 epoch)
 {
-	return epoch - s->half[0].epoch > KC_STALE && epoch - s->half[1].epoch > KC_STALE;
+	const struct kc_count *a = count_at(slot, 0), *b = count_at(slot, 1);
+
+	return a && b && epoch - a->sums.epoch > KC_STALE && epoch - b->sums.epoch > KC_STALE;
 }
 
 static __always_inline __u32 bucket_of(__u64 key, __u64 tag, __u32 kind)
@@ -208,7 +225,7 @@ __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 			return 0;
 		if (s->key == key && s->tag == tag)
 			return i;
-		if (stale(s, e->epoch))
+		if (stale(i, e->epoch))
 			unused = i;
 		left--;
 		i = s->next;
@@ -237,31 +254,6 @@ __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 
 #include "kvm_times.h"
 
-__noinline int add_time(struct event *e, __u32 slot, __u32 kind, __u64 ns, __u64 within)
-{
-	struct kc_slot *s = slot_at(slot);
-	struct kc_thread *t;
-	struct kc_half *h;
-
-	if (!e || !s)
-		return 0;
-	t = thread_at(e->index);
-	if (!t)
-		return 0;
-	h = slot ? half_of(e, t, s, slot) : other_of(e, t, kind);
-	if (!h->timed || ns < h->min)
-		h->min = ns;
-	if (ns > h->max)
-		h->max = ns;
-	h->timed++;
-	h->sum += ns;
-	h->within += within;
-	add_square(h, ns);
-	if (slot)
-		add_hist(e, s, h, ns);
-	return 0;
-}
-
 /* ---- pairs ---- */
 
 static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u32 kind, __u64 key,
@@ -269,9 +261,10 @@ static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u
 {
 	__u32 i = find_slot(e, kind, key, tag);
 	struct kc_slot *s = slot_at(i);
+	struct kc_count *c = i && s ? count_of(e, t, s, i) : NULL;
 
-	if (i && s) {
-		half_of(e, t, s, i)->count++;
+	if (c) {
+		c->sums.count++;
 		return i;
 	}
 	other_of(e, t, kind)->count++;

@@ -28,6 +28,7 @@
 #define KC_CHAIN 16 /* keys a bucket */
 #define KC_CHAIN_FEW 4 /* beyond these only while half of all slots are free */
 #define KC_STALE 8 /* epochs without an event: the key's place is given to another */
+#define KC_FEW 8 /* different times of a key and epoch that need no octave */
 #define KC_IDLE 16 /* reasons of exits in which the guest waits */
 #define KC_SIBLINGS 16 /* vCPUs that one thread has run */
 #define KC_KNOWN 1024 /* words of the bits that tell threads apart that run no vCPU */
@@ -97,11 +98,24 @@ struct kc_half {
 
 #define KC_TAG(kind, dir, isa) ((__u64)(kind) | (__u64)(dir) << 8 | (__u64)(isa) << 32)
 
+/*
+ * What a slot counted in an epoch: an array of its own, first all slots' for one half, then for the
+ * other. Two cache lines, and all that is read of a key with few different times: where a million
+ * keys changed, the lines that are touched are what the reading takes.
+ */
+struct kc_count {
+	struct kc_half sums;
+	__u64 key, tag;
+	__u32 few[KC_FEW]; /* KC_PLACE of a step << 16 | times in it; the first 0 ends them */
+};
+
+#define KC_PLACE(octave, step) ((octave)*KC_STEPS + (step))
+#define KC_FEW_MAX 0xffff /* times; more of them are in the octave */
+
 struct kc_slot {
 	__u64 key, tag;
 	__u32 next; /* in its bucket */
 	__u32 unused;
-	struct kc_half half[2];
 	__u32 octave[KC_OCTAVES];
 };
 
@@ -153,6 +167,7 @@ struct kc_thread {
 	__u32 sibling; /* the same thread with another vCPU */
 	__u32 dirty[2]; /* its slots written in that half's epoch */
 	__u32 unmatched[2];
+	__u32 others[2]; /* KIND_BIT: which of other[] that half's epoch has */
 	__u32 slow[2]; /* slow exits; for some there may have been no room in the ring */
 	__u32 open; /* KIND_BIT */
 	__u8 read_timed, dead;

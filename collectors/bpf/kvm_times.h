@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a time goes in its key's histogram and in the sum of squares: a part of kvm_count.bpf.c,
+ * What a time adds to its key, sums and histogram: a part of kvm_count.bpf.c,
  * which includes it once.
  */
 #ifndef KVMTOP_BPF_KVM_TIMES_H
@@ -33,8 +33,22 @@ static __always_inline __u32 highest_bit(__u64 v)
 	return n + (__u32)(v >> 1);
 }
 
+/* False: as many others came before, or it came too often. */
+static __always_inline bool add_few(struct kc_count *h, __u32 place)
+{
+	for (int i = 0; i < KC_FEW; i++) {
+		__u32 v = h->few[i];
+
+		if (v && (v >> 16 != place || (v & 0xffff) == KC_FEW_MAX))
+			continue;
+		h->few[i] = v ? v + 1 : place << 16 | 1;
+		return true;
+	}
+	return false;
+}
+
 /* As hist.c places it. */
-static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct kc_half *h,
+static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct kc_count *h,
 				     __u64 ns)
 {
 	__u32 octave = 0, step = (__u32)ns & (KC_STEPS - 1), bit, half = e->half & 1;
@@ -49,7 +63,7 @@ static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct 
 			step = KC_STEPS - 1;
 		}
 	}
-	if (octave >= KC_OCTAVES)
+	if (octave >= KC_OCTAVES || add_few(h, KC_PLACE(octave, step)))
 		return;
 	if (!s->octave[octave])
 		s->octave[octave] = take(&free_octaves, KC_POOL_OCTAVES, config.octaves, 0);
@@ -59,12 +73,12 @@ static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct 
 		__sync_fetch_and_add(&control.no_octave, 1);
 		return;
 	}
-	if (!(h->octaves & 1ull << octave)) {
+	if (!(h->sums.octaves & 1ull << octave)) {
 		__u64 *clear = (__u64 *)o->n[half];
 
 		for (int i = 0; i < KC_STEPS / 2; i++)
 			((volatile __u64 *)clear)[i] = 0;
-		h->octaves |= 1ull << octave;
+		h->sums.octaves |= 1ull << octave;
 	}
 	o->n[half][step & (KC_STEPS - 1)]++;
 }
@@ -81,6 +95,39 @@ static __always_inline void add_square(struct kc_half *h, __u64 ns)
 	sum = h->sumsq_low + (high * low << 33);
 	h->sumsq_high += (sum < h->sumsq_low) + (high * low >> 31) + high * high;
 	h->sumsq_low = sum;
+}
+
+__noinline int add_time(struct event *e, __u32 slot, __u32 kind, __u64 ns, __u64 within)
+{
+	struct kc_slot *s = slot_at(slot);
+	struct kc_count *c = NULL;
+	struct kc_thread *t;
+	struct kc_half *h;
+
+	if (!e || !s)
+		return 0;
+	t = thread_at(e->index);
+	if (!t)
+		return 0;
+	if (slot) {
+		c = count_of(e, t, s, slot);
+		if (!c)
+			return 0;
+		h = &c->sums;
+	} else {
+		h = other_of(e, t, kind);
+	}
+	if (!h->timed || ns < h->min)
+		h->min = ns;
+	if (ns > h->max)
+		h->max = ns;
+	h->timed++;
+	h->sum += ns;
+	h->within += within;
+	add_square(h, ns);
+	if (c)
+		add_hist(e, s, c, ns);
+	return 0;
 }
 
 #endif

@@ -99,6 +99,36 @@ static void counters_saturate(void **state)
 	hist_free(&g);
 }
 
+/* A step given by its number is where a time of that step goes. */
+static void few_steps_are_where_their_times_go(void **state)
+{
+	(void)state;
+	for (uint32_t at = 0; at < HIST_OCTAVES * HIST_STEPS; at++) {
+		uint64_t octave = at / HIST_STEPS, step = at % HIST_STEPS;
+		uint64_t ns = octave ? (HIST_STEPS + step) << (octave - 1) : step;
+		const uint32_t few[] = {at << 16 | 3, 0 << 16 | 2};
+		struct hist a = {0}, b = {0};
+
+		assert_int_equal(hist_add_few(&a, few, 2), 0);
+		hist_add(&b, ns, 3);
+		hist_add(&b, 0, 2);
+		assert_int_equal(a.used, b.used);
+		assert_memory_equal(a.octave, b.octave, (octave ? 2 : 1) * sizeof(*a.octave));
+		hist_free(&a);
+		hist_free(&b);
+	}
+}
+
+static void few_steps_that_are_none(void **state)
+{
+	const uint32_t few[] = {UINT32_MAX, HIST_OCTAVES * HIST_STEPS << 16 | 1};
+	struct hist h = {0};
+
+	(void)state;
+	assert_int_equal(hist_add_few(&h, few, 2), 0);
+	assert_int_equal(h.used, 0);
+}
+
 static void merge_is_the_sum_and_clear_keeps_memory(void **state)
 {
 	struct hist a = {0}, b = {0};
@@ -175,6 +205,8 @@ int main(void)
 		cmocka_unit_test(small_values_are_exact),
 		cmocka_unit_test(empty_huge_and_nan),
 		cmocka_unit_test(counters_saturate),
+		cmocka_unit_test(few_steps_are_where_their_times_go),
+		cmocka_unit_test(few_steps_that_are_none),
 		cmocka_unit_test(merge_is_the_sum_and_clear_keeps_memory),
 		cmocka_unit_test(it_is_sparse),
 		cmocka_unit_test(heat_has_the_same_sum_in_the_right_bucket),

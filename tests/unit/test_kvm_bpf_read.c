@@ -16,18 +16,21 @@
 #include "kvm_bpf_read.h"
 
 #define N 64
+#define MANY 60
+#define ROOM 64
 
 struct memory {
 	struct kvm_counts c;
 	struct kc_control control;
 	struct kc_thread thread[N];
 	struct kc_slot slot[N];
+	struct kc_count count[2 * N];
 	struct kc_octave octave[N];
 	struct kc_busy busy[2];
 	uint64_t dirty[2 * N], free[KC_POOLS][N];
 	/* what was handed over */
-	struct aggregate a[8];
-	uint64_t median[8];
+	struct aggregate a[ROOM];
+	uint64_t median[ROOM], times[ROOM];
 	size_t n;
 	struct thread_open open[8];
 	size_t nopen;
@@ -39,8 +42,15 @@ static void on_aggregates(void *ctx, const struct aggregate *a, size_t n)
 	struct memory *m = ctx;
 
 	for (size_t i = 0; i < n; i++) {
-		assert_true(m->n < 8);
-		m->median[m->n] = a[i].hist ? hist_quantile(a[i].hist, 0.5) : 0;
+		struct hist h = {0};
+
+		assert_true(m->n < ROOM);
+		if (a[i].hist)
+			assert_int_equal(hist_merge(&h, a[i].hist), 0);
+		assert_int_equal(hist_add_few(&h, a[i].few, a[i].nfew), 0);
+		m->times[m->n] = hist_count(&h);
+		m->median[m->n] = hist_quantile(&h, 0.5);
+		hist_free(&h);
 		m->a[m->n++] = a[i];
 	}
 }
@@ -71,6 +81,7 @@ static int setup(void **state)
 		.control = &m->control,
 		.thread = m->thread,
 		.slot = m->slot,
+		.count = m->count,
 		.octave = m->octave,
 		.busy = m->busy,
 		.dirty = m->dirty,
@@ -127,12 +138,15 @@ static uint32_t put_slot(struct memory *m, uint32_t thread, uint64_t key, uint64
 	uint32_t i = take(m, KC_POOL_SLOTS), half = m->control.epoch & 1;
 	struct kc_slot *s = &m->slot[i];
 	struct kc_thread *t = &m->thread[thread];
+	struct kc_count *h = &m->count[half * N + i];
 
 	s->key = key;
 	s->tag = tag;
 	s->next = t->bucket[0];
 	t->bucket[0] = i;
-	s->half[half] = (struct kc_half){
+	h->key = key;
+	h->tag = tag;
+	h->sums = (struct kc_half){
 		.epoch = m->control.epoch,
 		.next = t->dirty[half],
 		.count = count,
@@ -287,6 +301,7 @@ static void what_found_no_place(void **state)
 
 	m->thread[t].other[half][KIND_MSR] = (struct kc_half){
 		.epoch = m->control.epoch, .count = 3, .timed = 2, .sum = 40, .min = 10, .max = 30};
+	m->thread[t].others[half] = KIND_BIT(KIND_MSR) | KIND_BIT(KIND_MMIO); /* not MMIO's epoch */
 	m->control.other = 3;
 	m->control.lost[EV_PIO] = 4;
 	s = read_at(m, 1000);
@@ -303,6 +318,42 @@ static void what_found_no_place(void **state)
 	assert_int_equal(s.other, 0);
 }
 
+/* Few different times are in the count itself; they and those of the octave are one histogram. */
+static void few_times_and_an_octave(void **state)
+{
+	struct memory *m = *state;
+	uint32_t t = put_thread(m, 1, 0), half = m->control.epoch & 1;
+	uint32_t i = put_slot(m, t, 1, KC_TAG(KIND_MSR, 0, 0), 4);
+	struct kc_count *h = &m->count[half * N + i];
+
+	h->few[0] = KC_PLACE(5, 2) << 16 | 3;
+	h->few[1] = KC_PLACE(9, 31) << 16 | KC_FEW_MAX;
+	i = put_slot(m, t, 2, KC_TAG(KIND_MSR, 0, 0), 1);
+	m->count[half * N + i].sums.octaves = 0;
+	read_at(m, 1000);
+	assert_int_equal(m->n, 2);
+	assert_int_equal(m->times[0], 0);
+	assert_int_equal(m->times[1], 3 + KC_FEW_MAX + 4);
+}
+
+/* More keys than are handed over at once; each once, and in the order of the list. */
+static void many_keys(void **state)
+{
+	struct memory *m = *state;
+	uint32_t t = put_thread(m, 1, 0), half = m->control.epoch & 1;
+
+	for (uint64_t key = 0; key < MANY; key++) {
+		uint32_t i = put_slot(m, t, key, KC_TAG(KIND_MSR, 0, 0), 1);
+
+		m->count[half * N + i].sums.octaves = 0;
+	}
+	read_at(m, 1000);
+	assert_int_equal(m->n, MANY);
+	for (uint64_t key = 0; key < MANY; key++)
+		assert_int_equal(m->a[key].key, MANY - 1 - key);
+	assert_int_equal(m->nopen, 1);
+}
+
 /* Numbers that no program would write lead nowhere. */
 static void damaged_memory(void **state)
 {
@@ -310,14 +361,15 @@ static void damaged_memory(void **state)
 	uint32_t t = put_thread(m, 1, 0), half = m->control.epoch & 1, i;
 
 	i = put_slot(m, t, 1, KC_TAG(KIND_MSR, 0, 0), 1);
-	m->slot[i].half[half].next = i; /* a ring */
-	m->slot[i].half[half].octaves = UINT64_MAX;
+	m->count[half * N + i].sums.next = i; /* a ring */
+	m->count[half * N + i].sums.octaves = UINT64_MAX;
 	m->slot[i].octave[7] = N + 1;
 	m->control.dirty[half] = 10 * N;
 	m->dirty[half * N + 1] = 1ull << 40;
 	m->thread[t].dead = 1;
 	m->thread[t].bucket[1] = N;
 	m->c.slots = 4;
+	m->count[half * 4 + i] = m->count[half * N + i];
 	read_at(m, 1000);
 	assert_true(m->n >= 1);
 }
@@ -332,6 +384,8 @@ int main(void)
 		TEST(what_was_open_before_kinds_changed_is_not),
 		TEST(memory_of_ended_threads_is_free_again),
 		TEST(what_found_no_place),
+		TEST(few_times_and_an_octave),
+		TEST(many_keys),
 		TEST(damaged_memory),
 	};
 
