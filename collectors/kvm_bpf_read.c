@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fetch.h"
 #include "hist.h"
 
 _Static_assert(KC_STEPS == HIST_STEPS && KC_OCTAVES == HIST_OCTAVES, "hist.c's histogram");
@@ -318,22 +319,10 @@ static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch, st
 
 /* ---- ahead of the reading ---- */
 
-/* To the compiler a function that only fetches does nothing, and it would leave the call out. */
-static void fetch(const void *at)
+static void fetch_count(const struct kvm_counts *c, uint32_t slot, unsigned half)
 {
-	__builtin_prefetch(at);
-	__asm__ volatile("");
-}
-
-static void fetch_half(const struct kvm_counts *c, uint32_t slot, unsigned half)
-{
-	const char *at;
-
-	if (!slot || slot >= c->slots)
-		return;
-	at = (const char *)count_of(c, slot, half);
-	fetch(at);
-	fetch(at + 64);
+	if (slot && slot < c->slots)
+		fetch(count_of(c, slot, half), sizeof(struct kc_count));
 }
 
 /*
@@ -350,7 +339,7 @@ static void fetch_group(const struct kvm_counts *c, const uint64_t *list, uint32
 
 	for (uint32_t g = 0; g < n; g++) {
 		at[g] = list[g] < c->threads ? c->thread[list[g]].dirty[half] : 0;
-		fetch_half(c, at[g], half);
+		fetch_count(c, at[g], half);
 	}
 	for (unsigned step = 0; left && step < AHEAD; step++) {
 		left = 0;
@@ -361,7 +350,7 @@ static void fetch_group(const struct kvm_counts *c, const uint64_t *list, uint32
 				continue;
 			h = &count_of(c, at[g], half)->sums;
 			at[g] = h->epoch == epoch ? h->next : 0;
-			fetch_half(c, at[g], half);
+			fetch_count(c, at[g], half);
 			left++;
 		}
 	}

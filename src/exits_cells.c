@@ -230,6 +230,8 @@ static void next_cell(struct ex_cell *c, bool totals)
 	c->now = (struct ex_acc){0};
 	if (totals)
 		hist_merge(&c->total_hist, &c->now_hist);
+	if (!c->now_hist.used)
+		return;
 	/* Octaves of this interval stay for the next one, others are given back. */
 	hist_trim(&c->now_hist);
 	hist_clear(&c->now_hist);

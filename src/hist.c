@@ -88,8 +88,18 @@ static void saturate_octave(uint32_t *c, const uint32_t *n)
 static uint64_t octave_count(const uint32_t *c)
 {
 	const pair low = {UINT32_MAX, UINT32_MAX};
+	quad any = {0}, sum = {0};
 	pair n = {0, 0};
 
+	for (unsigned i = 0; i < QUADS; i++) {
+		quad four = quad_at(c, i);
+
+		any |= four;
+		sum += four;
+	}
+	/* As good as always: the sums of eight do not overflow. */
+	if (!((any[0] | any[1] | any[2] | any[3]) >> 29))
+		return (uint64_t)sum[0] + sum[1] + sum[2] + sum[3];
 	for (unsigned i = 0; i < QUADS; i++) {
 		pair two = (pair)quad_at(c, i);
 
@@ -98,11 +108,17 @@ static uint64_t octave_count(const uint32_t *c)
 	return n[0] + n[1];
 }
 
+/* How many octaves stand before this one. */
+static unsigned place_in(const struct hist *h, unsigned octave)
+{
+	return (unsigned)__builtin_popcountll(h->used & ((UINT64_C(1) << octave) - 1));
+}
+
 /* The counters of an octave, made at its first use; NULL: no memory. */
 static uint32_t *octave_get(struct hist *h, unsigned octave)
 {
 	uint64_t bit = UINT64_C(1) << octave;
-	unsigned at = (unsigned)__builtin_popcountll(h->used & (bit - 1)), n;
+	unsigned at = place_in(h, octave), n;
 	uint32_t(*o)[HIST_STEPS];
 
 	if (h->used & bit)
@@ -159,21 +175,41 @@ static unsigned take_octave(uint64_t *used)
 	return o;
 }
 
+/* Room for octaves that are not there yet, at once; from the last on they go to their places. */
+static int make_octaves(struct hist *h, uint64_t more)
+{
+	uint64_t used = h->used, all = used | more;
+	unsigned n = (unsigned)__builtin_popcountll(used), to = (unsigned)__builtin_popcountll(all);
+	uint32_t(*o)[HIST_STEPS] = realloc(h->octave, to * sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	h->octave = o;
+	h->used = all;
+	while (to > n) {
+		unsigned last = msb(all);
+
+		all &= ~(UINT64_C(1) << last);
+		if (used & UINT64_C(1) << last)
+			memcpy(o[--to], o[--n], sizeof(*o));
+		else
+			memset(o[--to], 0, sizeof(*o));
+	}
+	return 0;
+}
+
 int hist_merge(struct hist *into, const struct hist *from)
 {
-	uint64_t used = from->used;
-	int err = 0;
+	uint64_t left = from->used;
 
-	for (unsigned i = 0; used; i++) {
-		uint32_t *c = octave_get(into, take_octave(&used));
+	if (left & ~into->used && make_octaves(into, left))
+		return -ENOMEM;
+	for (unsigned i = 0; left; i++) {
+		unsigned o = take_octave(&left);
 
-		if (!c) {
-			err = -ENOMEM;
-			continue;
-		}
-		saturate_octave(c, from->octave[i]);
+		saturate_octave(into->octave[place_in(into, o)], from->octave[i]);
 	}
-	return err;
+	return 0;
 }
 
 void hist_clear(struct hist *h)
@@ -265,24 +301,46 @@ static uint64_t rank_of(double share, uint64_t n)
 	return !rank ? 1 : rank > n ? n : rank;
 }
 
-uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n)
+/* An octave of two histograms: the counters of the one that has it, or their sum in *room. */
+static const uint32_t *octave_of_both(const struct hist *a, const struct hist *b, unsigned octave,
+				      uint32_t room[HIST_STEPS])
 {
-	uint64_t count = hist_count(h), seen = 0, used = h->used;
-	uint64_t rank = n ? rank_of(share[0], count) : 0;
-	unsigned next = 0;
+	uint64_t bit = UINT64_C(1) << octave;
 
+	if (!(b->used & bit))
+		return a->octave[place_in(a, octave)];
+	if (!(a->used & bit))
+		return b->octave[place_in(b, octave)];
+	memcpy(room, a->octave[place_in(a, octave)], sizeof(*a->octave));
+	saturate_octave(room, b->octave[place_in(b, octave)]);
+	return room;
+}
+
+uint64_t hist_quantiles_of_both(const struct hist *a, const struct hist *b, const double *share,
+				uint64_t *out, unsigned n)
+{
+	uint32_t room[HIST_STEPS];
+	uint64_t all[HIST_OCTAVES], count = 0, seen = 0, rank, used = a->used | b->used;
+	unsigned next = 0, octaves = 0;
+
+	while (used)
+		count += all[octaves++] =
+			octave_count(octave_of_both(a, b, take_octave(&used), room));
 	if (!count)
 		memset(out, 0, n * sizeof(*out));
-	for (unsigned i = 0; count && used && next < n; i++) {
+	rank = n ? rank_of(share[0], count) : 0;
+	used = a->used | b->used;
+	for (unsigned i = 0; count && i < octaves && next < n; i++) {
 		unsigned o = take_octave(&used);
-		uint64_t all = octave_count(h->octave[i]);
+		const uint32_t *c;
 
-		if (seen + all < rank) {
-			seen += all;
+		if (seen + all[i] < rank) {
+			seen += all[i];
 			continue;
 		}
+		c = octave_of_both(a, b, o, room);
 		for (unsigned s = 0; s < HIST_STEPS && next < n; s++) {
-			seen += h->octave[i][s];
+			seen += c[s];
 			while (next < n && seen >= rank) {
 				out[next++] = step_floor(o, s) + step_width(o) / 2;
 				rank = next < n ? rank_of(share[next], count) : 0;
@@ -290,6 +348,13 @@ uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out
 		}
 	}
 	return count;
+}
+
+uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n)
+{
+	static const struct hist none;
+
+	return hist_quantiles_of_both(h, &none, share, out, n);
 }
 
 uint64_t hist_quantile(const struct hist *h, double share)

@@ -31,6 +31,9 @@ void hist_free(struct hist *h); /* frees the counters, not h */
 uint64_t hist_quantile(const struct hist *h, double share);
 /* The same for n shares in ascending order, in one pass; returns hist_count(). */
 uint64_t hist_quantiles(const struct hist *h, const double *share, uint64_t *out, unsigned n);
+/* The same of the sum of two, which is not made. */
+uint64_t hist_quantiles_of_both(const struct hist *a, const struct hist *b, const double *share,
+				uint64_t *out, unsigned n);
 uint64_t hist_count(const struct hist *h);
 /* The number of the step that holds a time, and a step's middle, which is what quantiles are. */
 unsigned hist_step(uint64_t ns);

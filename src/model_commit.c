@@ -318,6 +318,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, uint3
 {
 	struct snap_vm *row = &c->vms[at];
 
+	model_fetch_vm(vm);
 	put_vm_names(c, vm, row);
 	row->nthread = (unsigned)vm->nthread;
 	row->vcpu_first = *nvcpu;

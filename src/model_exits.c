@@ -135,9 +135,11 @@ static struct value share(uint64_t part, uint64_t whole)
 }
 
 static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_acc *whole,
-		       const struct hist *h, double seconds)
+		       const struct hist *h, const struct hist *more, double seconds)
 {
-	uint64_t p[3] = {0}, n = hist_quantiles(h, percentiles, p, 3);
+	static const struct hist none;
+	uint64_t p[3] = {0};
+	uint64_t n = hist_quantiles_of_both(h, more ? more : &none, percentiles, p, 3);
 
 	t->count = a->count;
 	t->timed = a->timed;
@@ -201,19 +203,10 @@ static void total_tally(struct commit *c, const struct ex_cell *cell, const stru
 			struct tally *t)
 {
 	struct ex_acc a = cell->total;
-	struct hist sum = {0};
-	const struct hist *h = &cell->total_hist;
+	bool both = !cell->total_hist.used || cell->now.timed;
 
 	ex_acc_add(&a, &cell->now);
-	if (!cell->total_hist.used) {
-		h = &cell->now_hist;
-	} else if (cell->now.timed) {
-		hist_merge(&sum, &cell->total_hist);
-		hist_merge(&sum, &cell->now_hist);
-		h = &sum;
-	}
-	fill_tally(t, &a, whole, h, c->total_s);
-	hist_free(&sum);
+	fill_tally(t, &a, whole, &cell->total_hist, both ? &cell->now_hist : NULL, c->total_s);
 }
 
 static const char *cell_name(const struct commit *c, const struct ex_cell *cell, char *buf)
@@ -251,7 +244,7 @@ static void put_row(struct commit *c, const struct ex_cell *cell, const struct s
 	row->dir = cell->dir;
 	row->name = snapshot_str(c->s, cell_name(c, cell, buf));
 	row->note = snapshot_str(c->s, note);
-	fill_tally(&row->now, &cell->now, &sums->now[cell->kind], &cell->now_hist, c->dt_s);
+	fill_tally(&row->now, &cell->now, &sums->now[cell->kind], &cell->now_hist, NULL, c->dt_s);
 	mask_rate(c, cell->kind, &row->now);
 	total_tally(c, cell, &sums->total[cell->kind], &row->total);
 	mark_count(c, cell->kind, false, &row->now);
@@ -656,10 +649,10 @@ void model_kinds(struct commit *c)
 
 		ex_acc_add(&kind->total, &kind->now);
 		hist_merge(&kind->total_hist, &kind->now_hist);
-		fill_tally(&c->s->kinds[k], &kind->now, &kind->now, &kind->now_hist, c->dt_s);
+		fill_tally(&c->s->kinds[k], &kind->now, &kind->now, &kind->now_hist, NULL, c->dt_s);
 		mask_rate(c, (enum kvm_kind)k, &c->s->kinds[k]);
 		fill_tally(&c->s->kinds_total[k], &kind->total, &kind->total, &kind->total_hist,
-			   c->total_s);
+			   NULL, c->total_s);
 		mark_count(c, (unsigned)k, false, &c->s->kinds[k]);
 		mark_count(c, (unsigned)k, true, &c->s->kinds_total[k]);
 		kind->now = (struct ex_acc){0};

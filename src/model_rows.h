@@ -53,6 +53,9 @@ void model_kinds(struct commit *c);
 void model_guest_time(struct commit *c);
 void model_next(struct model *m, int64_t watermark);
 
+/* model_fetch.c */
+void model_fetch_vm(const struct inv_vm *vm); /* before its rows are made: only faster */
+
 /* model_commit.c */
 /* The next VM that has a row, from vm on; `row` is the row that it would have. NULL: none. */
 struct inv_vm *commit_next_vm(const struct commit *c, struct inv_vm *vm, uint32_t row);

@@ -157,6 +157,60 @@ static void merge_is_the_sum_and_clear_keeps_memory(void **state)
 }
 
 /* An untouched octave costs nothing: product.md's memory limits rest on it. */
+static void fill(struct hist *h, uint64_t *seed, unsigned n)
+{
+	while (n--)
+		hist_add(h, 1ull << next_random(seed) % 40 | next_random(seed) % 4096,
+			 (uint32_t)(1 + next_random(seed) % 3));
+}
+
+/* Of two histograms without making their sum, whatever octaves they share. */
+static void quantiles_of_both_are_those_of_the_sum(void **state)
+{
+	static const double share[] = {0, 0.1, 0.5, 0.5, 0.99, 0.999, 1};
+	uint64_t seed = 7;
+
+	(void)state;
+	for (unsigned round = 0; round < 300; round++) {
+		uint64_t want[7] = {1}, got[7] = {2}, other_way[7] = {3}, n;
+		struct hist a = {0}, b = {0}, sum = {0};
+
+		fill(&a, &seed, round % 7);
+		fill(&b, &seed, round % 5);
+		assert_int_equal(hist_merge(&sum, &a), 0);
+		assert_int_equal(hist_merge(&sum, &b), 0);
+		assert_int_equal(sum.used, a.used | b.used);
+		assert_int_equal(hist_count(&sum), hist_count(&a) + hist_count(&b));
+		n = hist_quantiles(&sum, share, want, 7);
+		assert_int_equal(hist_quantiles_of_both(&a, &b, share, got, 7), n);
+		assert_int_equal(hist_quantiles_of_both(&b, &a, share, other_way, 7), n);
+		assert_memory_equal(got, want, sizeof(want));
+		assert_memory_equal(other_way, want, sizeof(want));
+		hist_free(&a);
+		hist_free(&b);
+		hist_free(&sum);
+	}
+}
+
+/* An octave whose counters together are more than one of them can be. */
+static void large_counts_add_up(void **state)
+{
+	struct hist a = {0}, b = {0};
+	uint64_t q[2];
+
+	(void)state;
+	for (uint64_t ns = 1024; ns < 2048; ns += 32)
+		hist_add(&a, ns, UINT32_MAX - 1);
+	assert_int_equal(hist_count(&a), 32ull * (UINT32_MAX - 1));
+	hist_add(&b, 1024, 5);
+	assert_int_equal(hist_quantiles_of_both(&a, &b, (const double[]){0.01, 0.99}, q, 2),
+			 32ull * (UINT32_MAX - 1) + 1);
+	assert_in_range(q[0], 1024, 1056);
+	assert_in_range(q[1], 2016, 2047);
+	hist_free(&a);
+	hist_free(&b);
+}
+
 static void it_is_sparse(void **state)
 {
 	struct hist h = {0};
@@ -208,6 +262,8 @@ int main(void)
 		cmocka_unit_test(few_steps_are_where_their_times_go),
 		cmocka_unit_test(few_steps_that_are_none),
 		cmocka_unit_test(merge_is_the_sum_and_clear_keeps_memory),
+		cmocka_unit_test(quantiles_of_both_are_those_of_the_sum),
+		cmocka_unit_test(large_counts_add_up),
 		cmocka_unit_test(it_is_sparse),
 		cmocka_unit_test(heat_has_the_same_sum_in_the_right_bucket),
 	};
