@@ -339,10 +339,13 @@ static int open_for_reading(struct store *st, const char *path)
 	struct stat sb;
 	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READONLY, NULL);
 
+	/* Whoever puts a killed recorder's file in order has it for a moment. */
+	if (st->db)
+		sqlite3_busy_timeout(st->db, BUSY_MS);
 	if (rc == SQLITE_OK && store_pragma(st, "application_id") >= 0)
 		return 0;
 	snprintf(wal, sizeof(wal), "%s-wal", path);
-	if (stat(wal, &sb) == 0 && sb.st_size > 0)
+	if (sqlite3_errcode(st->db) == SQLITE_BUSY || (stat(wal, &sb) == 0 && sb.st_size > 0))
 		return -EIO;
 	sqlite3_close(st->db);
 	st->db = NULL;
