@@ -14,6 +14,7 @@
 #include "diff.h"
 #include "options.h"
 #include "out.h"
+#include "report_cut.h"
 #include "report_side.h"
 #include "store_span.h"
 #include "text.h"
@@ -110,6 +111,7 @@ int cmd_diff(const struct options *o)
 	bool parts;
 	int rc = 0;
 
+	report_cut_guard();
 	parts = o->sample_host && o->sample_guest && o->nwords == 1;
 	if ((o->sample_host || o->sample_guest) && !parts) {
 		fputs("kvmtop: diff: --host and --guest together compare the two sides of one "

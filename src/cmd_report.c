@@ -16,6 +16,7 @@
 #include "out.h"
 #include "perfdata.h"
 #include "report.h"
+#include "report_cut.h"
 #include "report_out.h"
 #include "report_recording.h"
 #include "report_samples.h"
@@ -203,6 +204,22 @@ static int read_recording(struct job *j)
 	return rc;
 }
 
+static void say_not_collected(const struct job *j, const char *kind)
+{
+	const struct report_recording *r = &j->rec;
+	char why[400], mend[400];
+
+	if (!r->why) {
+		fprintf(stderr, "kvmtop: %s: %s was not collected: kvmtop record --event %s does\n",
+			j->shown, kind, kind);
+		return;
+	}
+	text_escape(why, sizeof(why), r->why);
+	text_escape(mend, sizeof(mend), r->mend);
+	fprintf(stderr, "kvmtop: %s: %s was not collected: %s%s%s\n", j->shown, kind, why,
+		*mend ? ": " : "", mend);
+}
+
 /* Kinds that were asked for and not collected, or not all the time. */
 static void say_kinds(const struct job *j)
 {
@@ -214,9 +231,7 @@ static void say_kinds(const struct job *j)
 		if (!(r->kinds >> k & 1) || r->known[k] >= r->length)
 			continue;
 		if (!r->known[k])
-			fprintf(stderr,
-				"kvmtop: %s: %s was not collected: kvmtop record --event %s does\n",
-				j->shown, kind, kind);
+			say_not_collected(j, kind);
 		else
 			fprintf(stderr, "kvmtop: %s: %s was collected in %.4g s of %.4g s only\n",
 				j->shown, kind, (double)r->known[k] / 1e9, (double)r->length / 1e9);
@@ -325,6 +340,8 @@ static int put(const struct job *j, struct out *o)
 		rc = report_put_json(&v, o);
 	else
 		rc = report_put_text(&v, o);
+	if (!rc && j->recorded && j->rec.samples.all && j->o->format == FORMAT_TEXT)
+		report_samples_put_recorded(&j->rec.samples, o);
 	return rc || !j->o->explain_perf ? rc : report_put_differences(&v, o);
 }
 
@@ -351,6 +368,7 @@ int cmd_report(const struct options *o)
 	struct job j = {.o = o};
 	int rc = make_query(&j);
 
+	report_cut_guard();
 	if (rc)
 		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));
 	else if (!o->input || strcmp(o->input, "-") != 0)

@@ -5,7 +5,8 @@
  *
  * Who reads a mapped file that another cuts off meanwhile is killed. So it is mapped only under a
  * read lease (fcntl(2)), which cannot be had while anybody may write to it; who wants to then waits
- * until the part at hand is through, and the rest is read.
+ * until the part at hand is through, and the rest is read. (While it is stopped the kernel waits
+ * for /proc/sys/fs/lease-break-time only: what follows is a SIGBUS, and the commands' to tell.)
  */
 #include <errno.h>
 #include <fcntl.h>

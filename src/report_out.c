@@ -14,6 +14,7 @@
 #include "out.h"
 #include "perfdata.h"
 #include "report_recording.h"
+#include "report_samples.h"
 #include "store_time.h"
 #include "text.h"
 #include "version.h"
@@ -225,7 +226,10 @@ int report_put_json(const struct report_view *v, struct out *o)
 	if (v->rec) {
 		json_recording(v->rec, o);
 		rc = report_each_kind(v, json_kind, o);
-		out_text(o, "]}\n");
+		out_text(o, "]");
+		if (v->rec->samples.all)
+			report_samples_put_members(&v->rec->samples, o);
+		out_text(o, "}\n");
 		return rc;
 	}
 	out_printf(o,

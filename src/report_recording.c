@@ -11,6 +11,7 @@
 #include "store_span.h"
 #include "store_tally.h"
 
+#define EVENTS_SOURCE "kvm_events" /* the collector's name */
 /* What a tick is late by is no gap, nor what the wall clock was set by. */
 #define GAP_LEAST (NS_PER_S / 2)
 
@@ -152,10 +153,33 @@ static int add_vm(struct report_recording *r, const struct snapshot *s, const st
 	return rc;
 }
 
+/* The last reason that the recorder had: what was not collected may not have been there. */
+static int note_why(struct report_recording *r, const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nsources; i++) {
+		const struct snap_source *from = &s->sources[i];
+
+		if (strcmp(from->name, EVENTS_SOURCE) != 0 || from->state != SOURCE_OFF)
+			continue;
+		if (r->why && strcmp(r->why, from->why) == 0)
+			return 0;
+		free(r->why);
+		free(r->mend);
+		r->why = strdup(from->why);
+		r->mend = strdup(from->mend);
+		return r->why && r->mend ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
 int report_recording_add(struct report_recording *r, const struct snapshot *s)
 {
-	int rc = 0;
+	int rc = note_why(r, s);
 
+	if (!rc)
+		rc = recorded_samples_add(&r->samples, s, r->filter);
+	if (rc)
+		return rc;
 	r->lost += s->host.lost;
 	r->length += s->dt;
 	r->intervals++;
@@ -210,6 +234,7 @@ int report_recording_read(struct report_recording *r, const struct store_span *s
 	for (size_t i = 0; i < r->n; i++)
 		store_tally_percentiles(&r->row[i].sum, r->row[i].no_heat ? NULL : r->row[i].heat,
 					&r->row[i].least, &r->row[i].most);
+	recorded_samples_sort(&r->samples);
 	if (rc != -ENOENT)
 		return rc;
 	return r->intervals ? 0 : r->damaged ? -EBADMSG : -ENOENT;
@@ -221,5 +246,8 @@ void report_recording_free(struct report_recording *r)
 		free(r->row[i].name);
 	free(r->row);
 	free(r->slot);
+	free(r->why);
+	free(r->mend);
+	recorded_samples_free(&r->samples);
 	*r = (struct report_recording){0};
 }

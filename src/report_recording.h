@@ -26,6 +26,23 @@ struct recorded_row {
 	uint32_t heat[HEAT_BUCKETS];
 };
 
+/* Where CPUs were, as far as it was recorded: of each interval the symbols with most samples. */
+struct recorded_symbol {
+	uint64_t n;
+	uint8_t domain; /* enum ip_domain, DOMAIN_NR of `other` */
+	bool other; /* what was no row of an interval */
+	char *name, *module; /* owned, as recorded */
+};
+
+struct recorded_samples {
+	uint64_t all;
+	double domain[DOMAIN_NR]; /* how many of them */
+	struct recorded_symbol *row;
+	size_t n;
+	uint32_t *slot; /* open addressing while reading: index + 1 */
+	size_t nslots;
+};
+
 struct report_recording {
 	const struct filter
 		*filter; /* -p, -M: only these VMs; --vcpu: only these vCPUs; NULL: all */
@@ -38,10 +55,13 @@ struct report_recording {
 	int64_t length; /* ns, all intervals together */
 	int64_t gap; /* ns between intervals in which nobody recorded, ngaps times */
 	int64_t known[KIND_NR]; /* ns in which that kind was collected */
+	char *why, *mend; /* owned: why no events at all were had when they were not; NULL: they
+			     could */
 	uint64_t intervals, damaged, skipped, lost, ngaps;
 	int64_t end; /* of the interval before */
 	bool matched; /* some VM, or vCPU, that was asked for was there */
 	bool entries; /* exits have times */
+	struct recorded_samples samples;
 };
 
 /*
@@ -51,6 +71,11 @@ struct report_recording {
 int report_recording_read(struct report_recording *r, const struct store_span *span);
 /* For report_recording_read() and tests: one interval. 0 or -ENOMEM. */
 int report_recording_add(struct report_recording *r, const struct snapshot *s);
+/* report_recorded_symbols.c: of the VMs that are asked for, else of all together. 0 or -ENOMEM. */
+int recorded_samples_add(struct recorded_samples *r, const struct snapshot *s,
+			 const struct filter *filter);
+void recorded_samples_sort(struct recorded_samples *r);
+void recorded_samples_free(struct recorded_samples *r);
 void report_recording_free(struct report_recording *r);
 
 #endif

@@ -154,6 +154,34 @@ def refusals():
              "without a file: the default recording", p.stderr)
 
 
+def symbols(pids):
+    text = run("report", "-i", A, *KINDS).stdout
+    j = json.loads(run("report", "-i", A, *KINDS, "--format", "json").stdout)
+    shown = [json.loads(line) for line in run("replay", A, "-b", "--format", "json").stdout.splitlines()]
+    want = sum(r["host"]["samples"] or 0 for r in shown)
+    n.same(j.get("samples", 0), want, "samples: the sum of what all VMs had")
+    n.same(f"# {want} samples: host-kernel " in text, want > 0, "they are in the text too")
+    n.same(sum(y["samples"] for y in j.get("symbols", [])), want, "of all symbols together, with what is other")
+    vm = json.loads(run("report", "-i", A, "-p", str(pids[0]), *KINDS, "--format", "json").stdout)
+    want = sum(v["samples"] or 0 for r in shown for v in r["vms"] if v["pid"] == pids[0])
+    n.same(vm.get("samples", 0), want, "of one VM")
+    none = json.loads(run("report", "-i", A, "--vcpu", "0", *KINDS, "--format", "json").stdout)
+    n.ok("symbols" not in none, "of vCPUs none are recorded", none)
+
+
+def without_tracefs():
+    if os.geteuid():
+        n.skip("without tracefs", "needs:root nothing is unmounted")
+        return
+    n.unmount(n.TRACEFS)
+    n.unmount(n.DEBUGFS)
+    file = f"{TMP}/no.db"
+    run("record", "-o", file, "-d", "0.2", "-n", "2")
+    out = run("report", "-i", file)
+    n.ok(out.returncode == 0 and "vmexit was not collected: tracefs is not mounted: mount -t tracefs" in out.stderr
+         and "record --event" not in out.stderr, "what was missing is said, not an option that was there", out.stderr)
+
+
 def main():
     web = n.Guest("-l", "inf", "-r", "2000", "out:10 sleep:1", tail=("-name", "guest=web01"),
                   program=n.posing_as("qemu-system-x86_64")).go()
@@ -167,8 +195,10 @@ def main():
     sums(pids)
     figures()
     ranges()
+    symbols(pids)
     gaps_and_losses()
     refusals()
+    without_tracefs()
     n.done()
 
 
