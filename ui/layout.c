@@ -110,7 +110,8 @@ size_t layout_columns(const struct column *cols, size_t n, int width, int first,
 			w += spare;
 			spare = 0;
 		}
-		if (x >= width)
+		/* A figure without its last digits is another figure: whole, or not at all. */
+		if (x >= width || (x + w > width && placed > 1))
 			break;
 		if (x + w > width)
 			w = width - x;
@@ -119,4 +120,23 @@ size_t layout_columns(const struct column *cols, size_t n, int width, int first,
 		x += w;
 	}
 	return placed;
+}
+
+int layout_last_scroll(const struct column *cols, size_t n, int width)
+{
+	int first = 0;
+
+	if (n > MAX_COLUMNS)
+		n = MAX_COLUMNS;
+	for (; first + 2 < (int)n; first++) {
+		bool in[MAX_COLUMNS] = {true};
+
+		/* Unscrolled, a window also leaves columns out: those are what can be scrolled to.
+		 */
+		for (int i = 1; i < (int)n; i++)
+			in[i] = i > first && is_shown(&cols[i], i + 1, width, 1);
+		if (total_width(cols, in, n, width) <= width)
+			break;
+	}
+	return first;
 }

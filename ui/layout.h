@@ -61,5 +61,7 @@ struct column_place {
  */
 size_t layout_columns(const struct column *cols, size_t n, int width, int first,
 		      struct column_place *out);
+/* The `first` from which on all that is right of it has room: there is nothing to scroll to. */
+int layout_last_scroll(const struct column *cols, size_t n, int width);
 
 #endif

@@ -300,8 +300,8 @@ void table_draw(const struct table_ctx *c, const struct area *a, const struct ro
 
 	if (a->h < 1 || n == 0)
 		return;
-	if (c->state->hscroll > (int)n - 2)
-		c->state->hscroll = n > 2 ? (int)n - 2 : 0;
+	if (c->state->hscroll > layout_last_scroll(cols, n, a->w))
+		c->state->hscroll = layout_last_scroll(cols, n, a->w);
 	placed = layout_columns(cols, n, a->w, c->state->hscroll, place);
 	draw_head(c, a, cols, place, placed);
 	if (height < 1)

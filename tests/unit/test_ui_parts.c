@@ -170,6 +170,32 @@ static void columns_go_in_their_order(void **state)
 		       "SYMBOL");
 }
 
+/* "57%" cut after its first digit would be 5%; and a table does not scroll on when its end is
+ * there. */
+static void columns_are_whole(void **state)
+{
+	struct column cols[VIEW_COLUMNS];
+	struct column_place place[VIEW_COLUMNS];
+	const struct table_ctx c = {.def = &list_defs[LIST_VMS]};
+	size_t n = table_columns(&c, cols);
+
+	(void)state;
+	for (int width = 60; width <= 300; width++) {
+		int last = layout_last_scroll(cols, n, width);
+
+		for (int first = 0; first <= last; first++) {
+			size_t shown = layout_columns(cols, n, width, first, place);
+
+			for (size_t i = 0; i < shown; i++)
+				assert_true(place[i].w >= cols[place[i].col].width);
+			if (first == last)
+				assert_int_equal(place[shown - 1].col, n - 1);
+		}
+	}
+	assert_true(layout_last_scroll(cols, n, 80) > 0);
+	assert_int_equal(layout_last_scroll(cols, n, 1000), 0);
+}
+
 static void no_column_is_there_twice(void **state)
 {
 	struct column cols[VIEW_COLUMNS];
@@ -641,6 +667,7 @@ int main(void)
 		cmocka_unit_test(layout_is_as_documented),
 		cmocka_unit_test(no_columns_overlap),
 		cmocka_unit_test(columns_go_in_their_order),
+		cmocka_unit_test(columns_are_whole),
 		cmocka_unit_test(no_column_is_there_twice),
 		cmocka_unit_test(no_key_is_bound_twice),
 		cmocka_unit_test(every_function_key_has_a_letter),
