@@ -129,6 +129,8 @@ static void apply_demand(struct engine *e)
 		all.waits = all.waits_all = false;
 	all.exit_off = !e->governor.no_exit_off;
 	all.sample_shift = e->governor.sample_shift;
+	if (all.samples && e->symbols)
+		engine_symbols_begin(e->symbols);
 	e->demand = all;
 	model_demand(e->model, &all);
 	for (size_t i = 0; i < e->nactive; i++)

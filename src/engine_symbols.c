@@ -17,6 +17,7 @@
 /* Addresses of a guest's kernel that are held against its symbols, an interval. */
 #define CHECKED 64
 #define LEFT 16 /* exits of it that are, too */
+#define EARLY 16384 /* samples that wait for symbols: some 8 s of two CPUs */
 
 /* What is known of one VM's code. */
 struct vm_symbols {
@@ -40,6 +41,8 @@ struct engine_symbols {
 	unsigned host_misses;
 	struct symbol_hit hit[BATCH];
 	size_t nhit;
+	struct ip_sample *early; /* of this interval, whose symbols are being read; EARLY of them */
+	size_t nearly;
 };
 
 /* ---- one VM ---- */
@@ -230,16 +233,59 @@ static void flush(struct engine_symbols *e)
 	e->nhit = 0;
 }
 
+/* Waits for its symbols, as long as there is room. */
+static bool keep_early(struct engine_symbols *e, const struct ip_sample *s)
+{
+	if (!e->early)
+		e->early = malloc(EARLY * sizeof(*e->early));
+	if (!e->early || e->nearly == EARLY)
+		return false;
+	e->early[e->nearly++] = *s;
+	return true;
+}
+
+static void take(struct engine_symbols *e, const struct ip_sample *s, bool wait)
+{
+	struct symbol_hit *h = &e->hit[e->nhit];
+
+	resolve(e, s, h);
+	if (wait && h->key.reason == SYM_LOADING && keep_early(e, s))
+		return;
+	if (++e->nhit == BATCH)
+		flush(e);
+}
+
+/* Those that waited, with their symbols; wait: what has none yet goes on waiting. */
+static void take_early(struct engine_symbols *e, bool wait)
+{
+	size_t n = e->nearly;
+
+	e->nearly = 0; /* what is kept again goes to a place that has been read */
+	for (size_t i = 0; i < n; i++) {
+		const struct ip_sample s = e->early[i];
+
+		take(e, &s, wait);
+	}
+	flush(e);
+	if (!e->nearly) {
+		free(e->early);
+		e->early = NULL;
+	}
+}
+
 void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n)
 {
 	struct engine_symbols *e = ctx;
 
-	for (size_t i = 0; i < n; i++) {
-		resolve(e, &s[i], &e->hit[e->nhit]);
-		if (++e->nhit == BATCH)
-			flush(e);
-	}
+	for (size_t i = 0; i < n; i++)
+		take(e, &s[i], true);
 	flush(e);
+}
+
+void engine_symbols_begin(struct engine_symbols *e)
+{
+	if (!e->host)
+		e->host = symbols_host(e->symbols);
 }
 
 /* ---- do they still fit? ---- */
@@ -316,6 +362,7 @@ static void check_vm(struct vm_symbols *v, int64_t now)
 
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)
 {
+	take_early(e, false);
 	if (e->host && e->host_misses)
 		symsource_refresh(e->host, now_ns);
 	e->host_misses = 0;
@@ -334,6 +381,7 @@ void engine_symbols_ready(struct engine_symbols *e)
 		if (v && v->guest)
 			v->halves = in_upper_half(symsource_map(v->guest));
 	}
+	take_early(e, true);
 }
 
 /* ---- names, for the model ---- */
@@ -461,6 +509,7 @@ void engine_symbols_free(struct engine_symbols *e)
 	inventory_unobserve(e->inv, e);
 	symsource_close(e->host);
 	symbols_free(e->symbols);
+	free(e->early);
 	free(e);
 }
 

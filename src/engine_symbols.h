@@ -29,7 +29,12 @@ void engine_symbols_free(struct engine_symbols *e);
 /* For epoll: readable when something was loaded; then engine_symbols_ready(). */
 int engine_symbols_fd(const struct engine_symbols *e);
 void engine_symbols_ready(struct engine_symbols *e);
-/* The sink's ips(): resolves and hands to the model. ctx: the engine_symbols. */
+/* Samples will come: the host kernel's symbols are read from now on. */
+void engine_symbols_begin(struct engine_symbols *e);
+/*
+ * The sink's ips(): resolves and hands to the model, those whose symbols are just being read when
+ * they are there, at the end of the interval at the latest. ctx: the engine_symbols.
+ */
 void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n);
 /* The sink's exits(): a few of them tell whether a guest's symbols are right. ctx as above. */
 void engine_symbols_exits(void *ctx, const struct sample *s, size_t n);

@@ -131,6 +131,49 @@ static void the_address_decides_where_the_guest_is_known(void **state)
 	end(t);
 }
 
+/* The first samples ask for the symbols: they have their names all the same. */
+static void samples_wait_for_their_symbols(void **state)
+{
+	struct setup *t = begin(true);
+	const struct snap_symbol *r;
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&t->f, "web01", 100, 1);
+	sample(t, 101, DOMAIN_GUEST_KERNEL, TEXT + 0x310, 3);
+	loaded(t);
+	s = commit(&t->f, 2 * SEC);
+	r = row(s, "web01", "fn3");
+	assert_non_null(r);
+	assert_int_equal(r->samples, 3);
+	snapshot_unref(s);
+	end(t);
+}
+
+/* But not for ever: at the end of the interval they are counted with what is known. */
+static void an_interval_does_not_wait(void **state)
+{
+	struct setup *t = begin(true);
+	const struct snap_symbol *r;
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&t->f, "web01", 100, 1);
+	sample(t, 101, DOMAIN_GUEST_KERNEL, TEXT + 0x310, 3);
+	engine_symbols_tick(t->e, 2 * SEC);
+	s = commit(&t->f, 2 * SEC);
+	r = row(s, "web01", "[guest 0xffffffff81000000]");
+	assert_non_null(r);
+	assert_int_equal(r->samples, 3);
+	assert_string_equal(r->reason, "its symbols are being read");
+	snapshot_unref(s);
+	loaded(t);
+	s = commit(&t->f, 3 * SEC);
+	assert_null(row(s, "web01", "fn3"));
+	snapshot_unref(s);
+	end(t);
+}
+
 static void without_symbols_the_lower_half_is_a_guess(void **state)
 {
 	struct setup *t = begin(false);
@@ -192,12 +235,14 @@ static void guest_mode_makes_a_vm_of_an_unknown_thread(void **state)
 	(void)state;
 	sample(t, 4242, DOMAIN_HOST_USER, 0x401000, 3); /* anybody */
 	sample(t, 0, DOMAIN_HOST_KERNEL, TEXT, 7); /* idle */
+	engine_symbols_tick(t->e, 2 * SEC);
 	s = commit(&t->f, 2 * SEC);
 	assert_int_equal(s->nvms, 0);
 	assert_int_equal((int)s->host.other_sym.n.v, 3);
 	assert_true(fabs(s->sampling.idle.v - 70) < 0.1);
 	snapshot_unref(s);
 	sample(t, 4243, DOMAIN_GUEST_KERNEL, TEXT, 3); /* nothing but a vCPU is there */
+	engine_symbols_tick(t->e, 3 * SEC);
 	s = commit(&t->f, 3 * SEC);
 	assert_int_equal(s->nvms, 1);
 	assert_int_equal((int)s->vms[0].sym.n.v, 3);
@@ -256,6 +301,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_address_decides_where_the_guest_is_known),
+		cmocka_unit_test(samples_wait_for_their_symbols),
+		cmocka_unit_test(an_interval_does_not_wait),
 		cmocka_unit_test(without_symbols_the_lower_half_is_a_guess),
 		cmocka_unit_test(symbols_that_do_not_fit_are_not_used),
 		cmocka_unit_test(guest_mode_makes_a_vm_of_an_unknown_thread),
