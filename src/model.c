@@ -180,8 +180,10 @@ static void on_thread(void *ctx, const struct thread_reading *r)
 
 	if (s && is_guests(&s->use, r))
 		inventory_unsure(m->inv, r->thread);
-	if (s)
-		use_reading(&s->use, r, m->config.clk_tck);
+	if (!s)
+		return;
+	use_reading(&s->use, r, m->config.clk_tck);
+	s->read = true;
 }
 
 static void on_place(void *ctx, const struct place_reading *r)

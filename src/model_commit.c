@@ -111,7 +111,8 @@ static void thread_use(const struct inv_thread *t, struct snap_use *out)
 	const struct use_quota *q = NULL;
 
 	memset(out, 0, sizeof(*out));
-	if (!s)
+	/* One that ended before it was read: it has the figures of the interval before. */
+	if (!s || (t->flags & INV_GONE && !s->read))
 		return;
 	if (s->quota.seen)
 		q = &s->quota;
@@ -277,6 +278,12 @@ static double symbol_against(const struct snap_samples *s)
 	return against(s->hot_pct, WHY_SYMBOL_PCT);
 }
 
+/* The worst vCPU's; where one thread runs several, no vCPU has its own, but their VM has. */
+static double steal_shown(const struct snap_vm *row)
+{
+	return value_has(row->steal_max) ? row->steal_max.v : row->use.steal.v;
+}
+
 static void put_why(struct commit *c, struct snap_vm *row)
 {
 	double steal = against(row->use.steal, WHY_STEAL_PCT);
@@ -303,7 +310,7 @@ static void put_why(struct commit *c, struct snap_vm *row)
 		row->why = row->use.own_quota ? WHY_ROW_QUOTA : WHY_ROW_STEAL;
 		row->why_text = row->use.own_quota
 					? "quota"
-					: snapshot_printf(c->s, "steal %.0f%%", row->steal_max.v);
+					: snapshot_printf(c->s, "steal %.0f%%", steal_shown(row));
 		return;
 	}
 	row->why = WHY_ROW_EXITS;

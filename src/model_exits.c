@@ -739,6 +739,8 @@ static void next_vm(struct model *m, struct inv_vm *vm)
 
 		if (th && th->ex.own)
 			exits_next_vcpu(th->ex.own);
+		if (th)
+			th->read = false;
 	}
 	if (vm_state(vm))
 		exits_next_vm(&m->ex, &vm_state(vm)->ex);

@@ -57,6 +57,7 @@ struct model_vcpu {
 struct model_thread {
 	struct ex_thread ex;
 	struct use_state use;
+	bool read; /* in this interval */
 	struct use_quota quota; /* of a group of its own */
 	char *pin, *node; /* NULL: not asked or not known */
 };

@@ -160,6 +160,89 @@ static void its_quota_is_the_reason(void **state)
 	fixture_free(&f);
 }
 
+/* What could not be read any more has no figures, and not those of the interval before. */
+static void what_ended_has_no_figures(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s = starved(&f);
+
+	(void)state;
+	near(s->vms[0].steal_max.v, 60);
+	assert_int_equal(s->nfindings, 1);
+	snapshot_unref(s);
+	read_thread(&f, 100, 3 * SEC, 400 * MS, 0, 0);
+	read_thread(&f, 101, 3 * SEC, 1800 * MS, 60 * MS, 1);
+	ev_exit(&f, 2 * SEC + 10, 102, 1, 0x7b);
+	inventory_vcpu_gone(f.inv, inventory_vcpu(inventory_first(f.inv), 1));
+	inventory_thread_gone(f.inv, inventory_thread(f.inv, 102));
+	s = commit(&f, 3 * SEC);
+	inventory_sweep(f.inv);
+	assert_int_equal(s->nvcpus, 2);
+	assert_int_equal(s->vcpus[1].use.cpu.state, VALUE_PENDING);
+	assert_int_equal(s->vcpus[1].use.steal.state, VALUE_PENDING);
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "io")->now.count, 1);
+	assert_int_equal(s->vms[0].steal_max_vcpu, 0);
+	near(s->vms[0].steal_max.v, 2);
+	near(s->vms[0].use.steal.v, 2);
+	near(s->vms[0].use.cpu.v, 110);
+	assert_int_equal(s->vms[0].use.cpu.state, VALUE_PARTIAL); /* without the one that ended */
+	near(s->host.steal.v, 2);
+	assert_int_equal(s->nfindings, 0);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void a_vm_that_ended_has_no_figures(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+
+	(void)state;
+	for (int read = 0; read < 2; read++) { /* its end was seen only after it was read */
+		struct inv_vm *vm;
+		struct snapshot *s;
+
+		snapshot_unref(starved(&f));
+		vm = inventory_first(f.inv);
+		if (read)
+			read_thread(&f, 102, 3 * SEC, 500 * MS, 1500 * MS, 3);
+		inventory_vm_gone(f.inv, vm);
+		s = commit(&f, 3 * SEC);
+		assert_int_equal(s->nvms, 1);
+		assert_int_equal(s->vms[0].quality, SNAP_QUALITY_GONE);
+		assert_int_equal(s->vms[0].use.cpu.state, read ? VALUE_PARTIAL : VALUE_PENDING);
+		assert_int_equal(s->vms[0].use.steal.state, read ? VALUE_PARTIAL : VALUE_PENDING);
+		assert_int_equal(s->vms[0].steal_max.state, read ? VALUE_KNOWN : VALUE_PENDING);
+		assert_string_equal(s->vms[0].why_text, read ? "steal 90%" : "");
+		assert_int_equal(s->nfindings, read);
+		snapshot_unref(s);
+		fixture_free(&f);
+		f = fixture_new(8, 64);
+	}
+	fixture_free(&f);
+}
+
+/* One thread runs both vCPUs: none has a steal of its own, but the VM has. */
+static void steal_of_no_vcpu_is_the_vms(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	struct snapshot *s;
+
+	(void)state;
+	inventory_set_thread(f.inv, inventory_add_vcpu(f.inv, vm, 1), inventory_thread(f.inv, 101));
+	read_thread(&f, 101, 1 * SEC, 0, 0, 1);
+	commit_drop(&f, 1 * SEC);
+	read_thread(&f, 101, 2 * SEC, 400 * MS, 570 * MS, 1);
+	s = commit(&f, 2 * SEC);
+	assert_int_equal(s->vcpus[0].use.steal.state, VALUE_NA);
+	assert_false(value_has(s->vms[0].steal_max));
+	near(s->vms[0].use.steal.v, 57);
+	assert_int_equal(s->vms[0].why, WHY_ROW_STEAL);
+	assert_string_equal(s->vms[0].why_text, "steal 57%");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void exits_are_the_reason(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -407,6 +490,9 @@ int main(void)
 		cmocka_unit_test(two_vms_of_one_uuid),
 		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
+		cmocka_unit_test(what_ended_has_no_figures),
+		cmocka_unit_test(a_vm_that_ended_has_no_figures),
+		cmocka_unit_test(steal_of_no_vcpu_is_the_vms),
 		cmocka_unit_test(exits_are_the_reason),
 		cmocka_unit_test(guest_time_of_another_thread),
 		cmocka_unit_test(a_task_uses_no_more_than_there_is),
