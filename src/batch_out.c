@@ -92,6 +92,21 @@ static void check_selection(struct batch_out *b, const struct snapshot *s)
 			s->nvms);
 }
 
+/* Rows of exits that a KVM never fires: an empty table would look like guests that never exit. */
+static void check_exits(struct batch_out *b, const struct snapshot *s)
+{
+	enum field_table t = b->job.query.table->first;
+
+	if (b->said_no_exit || (t != TABLE_EXIT && t != TABLE_CODE) || b->job.whole ||
+	    (b->o->kinds & ~KIND_BIT(KIND_VMEXIT)) || !(s->open_kinds & KIND_BIT(KIND_VMEXIT)) ||
+	    s->host.entry_exit || !s->nvcpus)
+		return;
+	b->said_no_exit = true;
+	fputs("kvmtop: no kvm_exit was seen: no guest has run, or this KVM fires none; --event "
+	      "userexit has what returns to the VMM\n",
+	      stderr);
+}
+
 int batch_out_open(struct batch_out *b, const struct options *o, char *err, size_t size)
 {
 	int rc;
@@ -109,6 +124,7 @@ int batch_out_write(struct batch_out *b, const struct snapshot *s)
 	int rc;
 
 	check_selection(b, s);
+	check_exits(b, s);
 	rc = b->format->record(b->state, b->out, s);
 	if (rc)
 		return rc;

@@ -67,6 +67,18 @@ def conditions():
     n.same((p.returncode, p.stdout), (0, ""), "--when that never holds: nothing, status 0")
 
 
+def no_exits():
+    """On a KVM that fires no kvm_exit the table of exits is empty for ever: it says why, once."""
+    g = n.Guest("-r", 100, "-l", "inf", "out:3").go()
+    p = n.run("-b", "-n", "3", "-d", "0.2", "--table", "exit", "-p", str(g.pid))
+    rows = len([x for x in p.stdout.splitlines() if "vmexit" in x])
+    n.ok((rows > 0 and not p.stderr) if n.HW else (not rows and p.stderr.count("no kvm_exit was seen") == 1),
+         "exits that this KVM does not fire are not just missing", p.stdout + p.stderr)
+    p = n.run("-b", "-n", "3", "-d", "0.2", "--table", "exit", "--event", "userexit", "-p", str(g.pid))
+    n.ok("KVM_EXIT_IO" in p.stdout and not p.stderr, "and those that it does fire are there", p.stdout + p.stderr)
+    g.kill()
+
+
 def doctor():
     p = n.run("doctor")
     n.ok(p.returncode == 0 and "perf_event_paranoid" in p.stdout, "doctor reports", p.stderr)
@@ -113,6 +125,7 @@ def hostile_name():
 def main():
     if os.access("/dev/kvm", os.R_OK | os.W_OK) and os.geteuid() == 0:
         hostile_name()
+        no_exits()
     else:
         n.skip("a hostile name", "needs:kvm,root")
         schema()
