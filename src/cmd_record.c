@@ -22,8 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "commands.h"
+#include "child.h"
 #include "clock.h"
+#include "commands.h"
 #include "engine.h"
 #include "host_facts.h"
 #include "options.h"
@@ -360,10 +361,8 @@ static void stop(struct recorder *r)
 			pthread_cancel(r->thread);
 		pthread_join(r->thread, NULL);
 	}
-	if (r->child) {
-		kill(r->child, SIGTERM);
-		waitpid(r->child, &r->child_status, 0);
-	}
+	if (r->child)
+		child_end(r->child, r->sigfd, &r->child_status);
 	engine_free(r->engine);
 	store_close(r->store);
 	host_facts_free(&r->facts);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "clock.h"
 #include "commands.h"
 #include "guest_dir.h"
@@ -53,9 +54,11 @@ struct job {
 	char shown[200]; /* the VM's name, escaped */
 	char dir_name[NAME_MAX + 40];
 	const char *path;
+	char path_shown[PATH_MAX]; /* escaped */
 	int dir; /* the folder of the results, -1 */
 	struct trace_instance host, tsc;
 	int sigfd;
+	sigset_t before; /* the signal mask that was found */
 	double seconds;
 	pid_t guest; /* 0: none, or it ended */
 	int guest_status;
@@ -112,12 +115,13 @@ static int make_folder(struct job *j)
 		snprintf(j->dir_name, sizeof(j->dir_name), "kvmtop-trace-%.200s-%s", name, when);
 		j->path = j->dir_name;
 	}
+	text_escape(j->path_shown, sizeof(j->path_shown), j->path);
 	if (mkdir(j->path, 0700) < 0)
-		return fail(j, -errno, "%s: %s%s", j->path, strerror(errno),
+		return fail(j, -errno, "%s: %s%s", j->path_shown, strerror(errno),
 			    errno == EEXIST ? ": give another folder with -o" : "");
 	j->dir = open(j->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (j->dir < 0)
-		return fail(j, -errno, "%s: %s", j->path, strerror(errno));
+		return fail(j, -errno, "%s: %s", j->path_shown, strerror(errno));
 	return 0;
 }
 
@@ -130,7 +134,7 @@ static int catch_signals(struct job *j)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, &j->before);
 	j->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return j->sigfd < 0 ? fail(j, -errno, "signalfd: %s", strerror(errno)) : 0;
 }
@@ -191,7 +195,7 @@ static int new_file(struct job *j, const char *name)
 {
 	int fd = openat(j->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	return fd < 0 ? fail(j, -errno, "%s/%s: %s", j->path, name, strerror(errno)) : fd;
+	return fd < 0 ? fail(j, -errno, "%s/%s: %s", j->path_shown, name, strerror(errno)) : fd;
 }
 
 static int start_guest(struct job *j)
@@ -216,17 +220,21 @@ static int keep_script(struct job *j)
 {
 	int fd = new_file(j, "guest.sh");
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	char script[PATH_MAX], word[4 * PATH_MAX];
 
 	if (!f)
-		return fd < 0 ? fd : fail(j, -errno, "%s/guest.sh: %s", j->path, strerror(errno));
+		return fd < 0 ? fd
+			      : fail(j, -errno, "%s/guest.sh: %s", j->path_shown, strerror(errno));
 	trace_guest_script(f, j->o->for_s > 0 ? j->o->for_s : SECONDS);
 	if (fclose(f))
-		return fail(j, -errno, "%s/guest.sh: %s", j->path, strerror(errno));
+		return fail(j, -errno, "%s/guest.sh: %s", j->path_shown, strerror(errno));
+	snprintf(script, sizeof(script), "%s/guest.sh", j->path);
+	text_shell_word(word, sizeof(word), script);
 	fprintf(stderr,
 		"kvmtop: tracing '%s' on the host for %g s, ^C ends it; meanwhile run in the "
 		"guest, as "
-		"root: sh < %s/guest.sh > GUEST_TRACE\n",
-		j->shown, j->seconds, j->path);
+		"root: sh < %s > GUEST_TRACE\n",
+		j->shown, j->seconds, word);
 	return 0;
 }
 
@@ -268,7 +276,7 @@ static int keep_trace(struct job *j, const struct trace_instance *i, const char 
 		return fd;
 	n = trace_instance_copy(i, fd);
 	if (n < 0)
-		rc = fail(j, (int)n, "%s/%s: %s", j->path, name, strerror((int)-n));
+		rc = fail(j, (int)n, "%s/%s: %s", j->path_shown, name, strerror((int)-n));
 	close(fd);
 	return rc;
 }
@@ -280,7 +288,8 @@ static int keep_offsets(struct job *j)
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!f)
-		return fd < 0 ? fd : fail(j, -errno, "%s/offsets: %s", j->path, strerror(errno));
+		return fd < 0 ? fd
+			      : fail(j, -errno, "%s/offsets: %s", j->path_shown, strerror(errno));
 	fprintf(f, "# TSC offsets of the vCPUs (KVM's ids) when the trace ended: kvmtop merge "
 		   "--tsc\n");
 	for (size_t i = 0; i < j->vm->nvcpu; i++) {
@@ -295,7 +304,7 @@ static int keep_offsets(struct job *j)
 			fprintf(f, " %" PRIu64 " %u", s.ratio, s.frac_bits);
 		fputc('\n', f);
 	}
-	return fclose(f) ? fail(j, -errno, "%s/offsets: %s", j->path, strerror(errno)) : 0;
+	return fclose(f) ? fail(j, -errno, "%s/offsets: %s", j->path_shown, strerror(errno)) : 0;
 }
 
 static int keep(struct job *j)
@@ -384,40 +393,51 @@ static void say_command(FILE *to, const struct words *w)
 				     : w->word[i].what == 'G' ? "-G"
 				     : w->word[i].what == 't' ? "--tsc"
 							      : "--map";
-		char shown[PATH_MAX];
+		char shown[4 * PATH_MAX];
 
-		text_escape(shown, sizeof(shown), w->word[i].arg);
-		fprintf(to, strpbrk(shown, " \t'\"\\$&;|<>()*?#~`") ? " %s '%s'" : " %s %s", option,
-			shown);
+		text_shell_word(shown, sizeof(shown), w->word[i].arg);
+		fprintf(to, " %s %s", option, shown);
 	}
 	fputc('\n', to);
 }
 
-/* In a process of its own, whose standard output is the file. */
-static int merge(struct job *j, struct words *w)
+/* In a process of its own, whose standard output is the file; -errno, or its status. */
+static int run_merge(struct job *j, struct words *w, int to)
 {
-	int fd = new_file(j, "merged"), status = 0;
 	struct options o = *j->o;
+	int status = 0;
 	pid_t pid;
 
-	if (fd < 0)
-		return fd;
 	o.merge = (struct merge_words){w->word, w->n};
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
-		if (dup2(fd, STDOUT_FILENO) < 0)
+		sigprocmask(SIG_SETMASK, &j->before, NULL);
+		if (dup2(to, STDOUT_FILENO) < 0)
 			_exit(STATUS_FAILED);
 		_exit(cmd_merge(&o));
 	}
-	close(fd);
 	if (pid < 0)
-		return fail(j, -errno, "merge: %s", strerror(errno));
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (status)
-		return fail(j, -EIO, "%s: the traces are there, but could not be merged", j->path);
-	printf("%s/merged\n", j->path);
+		return -errno;
+	if (child_wait(pid, j->sigfd, -1, &status))
+		child_end(pid, j->sigfd, &status);
+	return status;
+}
+
+static int merge(struct job *j, struct words *w)
+{
+	int fd = new_file(j, "merged"), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = run_merge(j, w, fd);
+	close(fd);
+	if (rc) {
+		unlinkat(j->dir, "merged", 0);
+		return fail(j, -EIO, "%s: the traces are there, but could not be merged",
+			    j->path_shown);
+	}
+	printf("%s/merged\n", j->path_shown);
 	return 0;
 }
 
@@ -426,8 +446,7 @@ static int finish_guest(struct job *j)
 	int st;
 
 	if (j->guest) {
-		kill(j->guest, SIGTERM);
-		waitpid(j->guest, &j->guest_status, 0);
+		child_end(j->guest, j->sigfd, &j->guest_status);
 		j->guest = 0;
 	}
 	st = j->guest_status;
@@ -441,11 +460,11 @@ static int finish_guest(struct job *j)
 			j, -EIO,
 			"'%s': the guest's command ended with status %d and printed no trace; the "
 			"host's is in %s",
-			j->shown, WEXITSTATUS(st), j->path);
+			j->shown, WEXITSTATUS(st), j->path_shown);
 	return fail(j, -EIO,
 		    "'%s': the guest's command printed no trace: it must run a shell in the guest, "
 		    "as root; the host's is in %s",
-		    j->shown, j->path);
+		    j->shown, j->path_shown);
 }
 
 static int run(struct job *j)
@@ -492,6 +511,7 @@ static void clean(struct job *j)
 int cmd_trace(const struct options *o)
 {
 	static const struct trace_instance none = {.instances = -1, .fd = -1};
+	static int (*const steps[])(struct job *) = {find, make_instances, make_folder, run};
 	struct job j = {.o = o, .dir = -1, .sigfd = -1, .host = none, .tsc = none};
 	int rc;
 
@@ -503,15 +523,9 @@ int cmd_trace(const struct options *o)
 		return STATUS_USAGE;
 	}
 	j.seconds = o->for_s > 0 ? o->for_s : o->nwords > 1 ? SECONDS : SECONDS_BY_HAND;
-	rc = find(&j);
-	if (!rc)
-		rc = make_instances(&j);
-	if (!rc)
-		rc = make_folder(&j);
-	if (!rc)
-		rc = catch_signals(&j);
-	if (!rc)
-		rc = run(&j);
+	rc = catch_signals(&j); /* first: nothing that is made shall stay behind */
+	for (size_t i = 0; !rc && i < sizeof(steps) / sizeof(steps[0]); i++)
+		rc = look(&j) ? steps[i](&j) : fail(&j, -EINTR, "ended before it began");
 	clean(&j);
 	if (rc)
 		fprintf(stderr, "kvmtop: trace: %s\n", j.err[0] ? j.err : strerror(-rc));

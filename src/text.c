@@ -171,6 +171,71 @@ size_t text_escape_csv(char *out, size_t size, const char *in)
 	return finish(&o);
 }
 
+/* What no shell takes for anything but itself; nor does kvmtop take it for an option. */
+static bool is_plain(const char *s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789._-+:@/,%=";
+
+	return *s && *s != '-' && *s != '=' && !s[strspn(s, plain)];
+}
+
+static bool has_invisible(const char *s)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (; *s; s += n) {
+		n = utf8_next(s, &cp);
+		if ((cp == 0xfffd && n == 1) || is_dangerous(cp))
+			return true;
+	}
+	return false;
+}
+
+/* No backslash ends up before a quote: escaping it all once more must not set one free. */
+static void put_shell(struct out *o, const char *in, bool invisible)
+{
+	char one[8];
+	uint32_t cp;
+
+	while (*in) {
+		size_t n = utf8_next(in, &cp);
+
+		memcpy(one, in, n);
+		one[n] = '\0';
+		if (cp == '\'' && invisible)
+			put(o, "\\x27", 4);
+		else if (cp == '\'')
+			put(o, "'\"'\"'", 5);
+		else if (invisible)
+			put_escaped(o, one, false);
+		else
+			put(o, one, n);
+		in += n;
+	}
+}
+
+size_t text_shell_word(char *out, size_t size, const char *in)
+{
+	struct out o = {.buf = out, .size = size};
+	bool invisible = has_invisible(in);
+
+	if (is_plain(in)) {
+		put(&o, in, strlen(in));
+		return finish(&o);
+	}
+	/* One byte is kept back: a cut word still has its closing quote. */
+	if (size >= 4)
+		o.size--;
+	put(&o, invisible ? "$'" : "'", invisible ? 2 : 1);
+	put_shell(&o, in, invisible);
+	o.size = size;
+	o.full = size < 4;
+	put(&o, "'", 1);
+	return finish(&o);
+}
+
 size_t text_utf8_clean(char *out, size_t size, const char *in)
 {
 	struct out o = {.buf = out, .size = size};

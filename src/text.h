@@ -23,6 +23,13 @@ size_t text_escape(char *out, size_t size, const char *in);
 size_t text_escape_word(char *out, size_t size, const char *in);
 /* RFC 4180: quotes where needed; untrusted bytes escaped first. */
 size_t text_escape_csv(char *out, size_t size, const char *in);
+/*
+ * One word of a command that people are shown to paste: whatever is in it, a shell runs nothing of
+ * it, also after text_escape(). It is in quotes where needed; what a terminal would act on is in
+ * the way of bash, zsh and ksh ($'\e'). A word that is cut is closed, so it is another word: look
+ * at the length.
+ */
+size_t text_shell_word(char *out, size_t size, const char *in);
 /* Valid UTF-8 for a JSON library: invalid bytes become \xNN (a literal backslash). */
 size_t text_utf8_clean(char *out, size_t size, const char *in);
 

@@ -18,6 +18,7 @@
 #include "procfs.h"
 #include "slide.h"
 #include "sysroot.h"
+#include "text.h"
 
 #define NOTES_MAX (1u << 20)
 #define VMLINUX_MAX (512u << 20) /* unpacked, of one that is packed */
@@ -39,42 +40,29 @@ struct guest {
 
 /* --- the one command that brings names --- */
 
-static bool is_safe(const char *s)
+/* Where ssh may lead: "pid:4711" is no name, nor one of a host. */
+static bool is_host(const char *s)
 {
 	return *s && *s != '-' &&
-	       !s[strspn(s,
-			 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+:@")];
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
 }
 
-/* As a shell takes it for one word. */
-static void quote(const char *s, char *out, size_t size)
+/* kvmtop would take it for an option, or it is too long to be shown. */
+static bool is_no_word(const char *name, size_t room)
 {
-	size_t n = 0;
-
-	if (is_safe(s)) {
-		snprintf(out, size, "%s", s);
-		return;
-	}
-	out[n++] = '\'';
-	for (; *s && n + 6 < size; s++) {
-		if (*s == '\'')
-			n += (size_t)snprintf(out + n, size - n, "'\\''");
-		else
-			out[n++] = *s;
-	}
-	out[n++] = '\'';
-	out[n] = '\0';
+	return !name || !*name || *name == '-' || text_shell_word(NULL, 0, name) >= room;
 }
 
 void guest_symbols_command(const struct guest_vm *vm, char *out, size_t size)
 {
-	const char *name = vm->name && *vm->name ? vm->name : vm->uuid ? vm->uuid : "NAME";
-	char word[120];
+	const char *name = vm->name;
+	char word[110];
 
-	/* "pid:4711" is no name, nor one of a host. */
-	quote(name, word, sizeof(word));
+	if (is_no_word(name, sizeof(word)))
+		name = is_no_word(vm->uuid, sizeof(word)) ? "NAME" : vm->uuid;
+	text_shell_word(word, sizeof(word), name);
 	snprintf(out, size, "kvmtop guest-symbols %s -- ssh root@%s", word,
-		 is_safe(name) && !strpbrk(name, ":@+") ? name : "GUEST");
+		 is_host(name) ? name : "GUEST");
 }
 
 /* --- is it of this boot? --- */

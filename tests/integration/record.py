@@ -128,6 +128,16 @@ def command():
     n.ok(p.returncode == 1 and "/nonexistent: No such file" in p.stderr, "one that is not there is named", p.stderr)
 
 
+def deaf_command():
+    """One that does not end when it is told to holds nothing up."""
+    w = start("-o", f"{TMP}/deaf.db", "-d", "0.2", "--", "sh", "-c",
+              f"trap '' TERM INT HUP; : > {TMP}/deaf; while :; do sleep 0.1; done")
+    wait_for(lambda: os.path.exists(f"{TMP}/deaf"), 60)
+    w.send_signal(signal.SIGTERM)
+    status, err = w.wait(60), w.stderr.read()
+    n.ok(status == 1 and " intervals recorded in " in err, "a command that does not end is ended", (status, err))
+
+
 def meanwhile():
     file = f"{TMP}/m.db"
     w = start("-o", file, "-d", "0.1")
@@ -198,7 +208,7 @@ def full_disk():
 
 def main():
     """All of it, or what is named: `make bench` wants more kills."""
-    for test in basics, times, usage, command, meanwhile, kills, full_disk:
+    for test in basics, times, usage, command, deaf_command, meanwhile, kills, full_disk:
         if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
             test()
     n.done()

@@ -120,6 +120,63 @@ def ended_early(guest, folder):
     n.same(ours(), [], "one that somebody looked into at the end is taken away as well")
 
 
+def hostile(folder):
+    """Names and paths are words of the commands that are shown, whatever is in them."""
+    name, path = "x'; touch PWNED; '", folder + "/e\x1b[31m'; touch PWNED; '"
+    guest = n.Guest("-r", 300, "out:inf", program=n.posing_as("qemu-system-x86_64"), tail=("-name", "guest=" + name))
+    guest.go()
+    p = started(path, guest.pid, "--for", 0.2)
+    said, err = p.communicate(timeout=120)
+    guest.kill()
+    n.same((p.returncode, "\x1b" in said + err), (0, False), "a folder's name is shown without what a terminal acts on")
+    words = subprocess.run(["sh", "-c", 'kvmtop() { printf "%s\\n" "$@"; }\n' + said], cwd=folder, capture_output=True,
+                           text=True, timeout=60, check=False).stdout.splitlines()
+    n.ok(f"{name}=GUEST_TRACE" in words, "the VM's name is one word of the command to merge", said)
+    script = next(x for x in err.split(": ") if x.startswith("sh < "))
+    subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, timeout=60, check=False)
+    n.ok(not os.path.exists(folder + "/PWNED"), "and no shell runs any of it", said + err)
+
+
+def ended_at_once(guest, folder):
+    """Told to end while it still makes what it needs."""
+    for i in range(3):
+        p = n.child([n.KVMTOP, "trace", str(guest.pid), "--for", "60", "-o", f"{folder}/once{i}"],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and p.poll() is None and not os.path.exists(f"{INSTANCES}/kvmtop-{p.pid}-host"):
+            time.sleep(0.001)
+        p.send_signal(signal.SIGTERM)
+        n.ok(p.wait(60) in (0, 1), "ended as it begins: in order", p.returncode)
+        n.same(ours(), [], "ended as it begins: no instance is left")
+
+
+def deaf(guest, folder):
+    """The guest's command does not end when it is told to."""
+    ready = folder + "/deaf"
+    p = n.child([n.KVMTOP, "trace", str(guest.pid), "-o", folder + "/d", "--for", "60", "--", "sh", "-c",
+                 f"trap '' TERM INT HUP; : > {ready}; while :; do sleep 0.1; done"], stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not os.path.exists(ready):
+        time.sleep(0.05)
+    while time.monotonic() < end and p.poll() is None:
+        p.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    n.ok(p.returncode == 1 and "signal 9" in p.stderr.read(), "a guest's command that does not end is ended",
+         p.returncode)
+    n.same(ours(), [], "no instance is left")
+
+
+def unmerged(guest, folder):
+    """The guest's half has another clock."""
+    with open(folder + "/clock", "w", encoding="ascii") as f:
+        f.write("# tracer: nop\n" + "          sh-1     [000] d..2.    10.000001: sched_waking: comm=x pid=2 prio=120 "
+                "target_cpu=000\n" * 3)
+    out = folder + "/unmerged"
+    r = trace(guest.pid, "-o", out, "--for", 0.2, "--", "sh", "-c", f"cat {folder}/clock")
+    n.ok(r.returncode == 1 and "could not be merged" in r.stderr, "what cannot be merged is said", r.stderr)
+    n.same(sorted(os.listdir(out)), ["epochs", "guest", "host", "offsets"], "and leaves no empty merge")
+
+
 def refused(guest, folder):
     def no(name, word, *args):
         r = trace(*args)
@@ -146,6 +203,10 @@ def main():
         whole(guest, folder)
         by_hand(guest, folder)
         ended_early(guest, folder)
+        ended_at_once(guest, folder)
+        deaf(guest, folder)
+        unmerged(guest, folder)
+        hostile(folder)
         refused(guest, folder)
     guest.kill()
     n.done()

@@ -38,7 +38,10 @@ static void nothing_known(void **state)
 	check_state(l, SYMBOLS_NONE, "no symbols of this guest's kernel");
 	l = load(*state, &(struct guest_vm){.name = "it's; rm -r /"});
 	assert_string_equal(l.status.mend,
-			    "kvmtop guest-symbols 'it'\\''s; rm -r /' -- ssh root@GUEST");
+			    "kvmtop guest-symbols 'it'\"'\"'s; rm -r /' -- ssh root@GUEST");
+	check_state(l, SYMBOLS_NONE, "");
+	l = load(*state, &(struct guest_vm){.name = "--help", .uuid = "9f"});
+	assert_string_equal(l.status.mend, "kvmtop guest-symbols 9f -- ssh root@9f");
 	check_state(l, SYMBOLS_NONE, "");
 	l = load(*state, &(struct guest_vm){.name = "pid:4711"});
 	assert_string_equal(l.status.mend, "kvmtop guest-symbols pid:4711 -- ssh root@GUEST");

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -78,6 +79,57 @@ static void csv_is_quoted(void **state)
 	expect(text_escape_csv, " lead", "\" lead\"");
 	text_escape_csv(out, sizeof(out), "a,bcdefg");
 	assert_string_equal(out, "\"a,b\"");
+}
+
+/* What a shell makes of the word, all of it. */
+static void assert_shell(const char *word, const char *wanted)
+{
+	char command[600], got[200];
+	size_t n;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "printf '<%%s>' %s", word);
+	f = popen(command, "r");
+	assert_non_null(f);
+	n = fread(got, 1, sizeof(got) - 1, f);
+	got[n] = '\0';
+	assert_int_equal(pclose(f), 0);
+	assert_string_equal(got, wanted);
+}
+
+static void a_shell_runs_nothing_of_a_word(void **state)
+{
+	static const char *const words[][2] = {
+		{"web01", "web01"},
+		{"/var/tmp/a=b", "/var/tmp/a=b"},
+		{"", "''"},
+		{"-x", "'-x'"},
+		{"a b", "'a b'"},
+		{"x'; echo ran; '", "'x'\"'\"'; echo ran; '\"'\"''"},
+		{"$(echo ran)`echo ran`", "'$(echo ran)`echo ran`'"},
+		{"a\\", "'a\\'"},
+	};
+	char word[200], again[300], wanted[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		assert_int_equal(text_shell_word(word, sizeof(word), words[i][0]),
+				 strlen(words[i][1]));
+		assert_string_equal(word, words[i][1]);
+		snprintf(wanted, sizeof(wanted), "<%s>", words[i][0]);
+		assert_shell(word, wanted);
+		/* Shown once more escaped, it may be another word, but still is one. */
+		text_escape(again, sizeof(again), word);
+		if (!strchr(word, '\\'))
+			assert_shell(again, wanted);
+	}
+	assert_shell((text_escape(again, sizeof(again), word), again), "<a\\\\>");
+	text_shell_word(word, sizeof(word), "\x1b[31m'; echo ran; '\n\xff");
+	assert_string_equal(word, "$'\\e[31m\\x27; echo ran; \\x27\\n\\xff'");
+	assert_int_equal(text_shell_word(word, 8, "a'bcdefgh"), strlen("'a'\"'\"'bcdefgh'"));
+	assert_string_equal(word, "'a'");
+	text_shell_word(word, 9, "a'bcdefgh");
+	assert_string_equal(word, "'a'\"'\"''");
 }
 
 static void clean_utf8_keeps_the_rest(void **state)
@@ -191,6 +243,7 @@ int main(void)
 		cmocka_unit_test(is_cut_between_characters),
 		cmocka_unit_test(words_have_no_blanks),
 		cmocka_unit_test(csv_is_quoted),
+		cmocka_unit_test(a_shell_runs_nothing_of_a_word),
 		cmocka_unit_test(clean_utf8_keeps_the_rest),
 		cmocka_unit_test(widths),
 		cmocka_unit_test(cuts_in_the_middle),
