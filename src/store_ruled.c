@@ -70,11 +70,11 @@ static uint8_t *put_figure(uint8_t *at, const struct ruled *r, double v, enum st
 	double near = r->use == FOLLOWS_FIGURE ? tame(r->follows) : 0;
 	int64_t parts;
 
-	*form = store_form_of(v);
-	if (r->use == FOLLOWS_FIGURE && same_shown(v, r->follows)) {
-		*form = FORM_ZERO;
+	/* Mostly it is. */
+	*form = FORM_ZERO;
+	if (r->use == FOLLOWS_FIGURE && same_shown(v, r->follows))
 		return at;
-	}
+	*form = store_form_of(v);
 	if (*form == FORM_RAW) {
 		memcpy(at, &v, sizeof(v));
 		return at + sizeof(v);
