@@ -26,6 +26,7 @@
 #define LINGER (10 * NS_PER_S) /* it stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
 #define HZ_MIN 10 /* fewer say nothing about a second */
+#define CHAINLESS 64 /* guests' samples without a chain: this kernel gives none */
 #define CALM (60 * NS_PER_S) /* without throttling: a higher rate is tried */
 
 struct sampling {
@@ -35,6 +36,9 @@ struct sampling {
 	struct sampling_choice choice;
 	bool host, guest; /* domains that are handed over */
 	bool wanted, open, hw;
+	bool chains; /* the event asks for them */
+	bool chains_told; /* guests' samples have chains here */
+	unsigned chainless; /* guests' samples without, so far; CHAINLESS: not asked for any more */
 	uint8_t shift; /* of the demand: the engine wants it cheaper */
 	unsigned throttle_shift; /* what the kernel's throttling made us give up */
 	unsigned kernel_max; /* the highest rate that the kernel takes, 0 not asked */
@@ -48,6 +52,29 @@ struct sampling {
 };
 
 /* ---- from records to samples ---- */
+
+/* Address `i` behind the mark of a guest's chain; 0: none. */
+static uint64_t guest_chain(const struct perf_event_header *h, uint64_t i)
+{
+	const uint8_t *chain;
+	const void *words;
+	uint64_t n, mark, at = 0;
+
+	if (!record_chain(h, &words, &n) || n <= i + 1)
+		return 0;
+	chain = words;
+	memcpy(&mark, chain, sizeof(mark));
+	if (mark != (uint64_t)PERF_CONTEXT_GUEST_KERNEL &&
+	    mark != (uint64_t)PERF_CONTEXT_GUEST_USER)
+		return 0;
+	memcpy(&at, chain + (i + 1) * sizeof(at), sizeof(at));
+	return at < (uint64_t)PERF_CONTEXT_MAX ? at : 0;
+}
+
+bool ip_sample_guest_chain(const struct perf_event_header *h)
+{
+	return guest_chain(h, 0) != 0;
+}
 
 bool ip_sample_decode(const struct perf_event_header *h, struct ip_sample *out)
 {
@@ -64,6 +91,7 @@ bool ip_sample_decode(const struct perf_event_header *h, struct ip_sample *out)
 	if (h->type != PERF_RECORD_SAMPLE || mode >= sizeof(domains) || domains[mode] < 0)
 		return false;
 	out->domain = (uint8_t)domains[mode];
+	out->caller = DOMAIN_IS_GUEST(out->domain) ? guest_chain(h, 1) : 0;
 	return record_ip(h, &out->ip, &out->pid, &out->tid);
 }
 
@@ -91,6 +119,15 @@ static void other_record(struct sampling *st, const struct ring_record *r)
 		st->throttled++;
 }
 
+/* Only the records say whether this kernel tells the callers of guests' code. */
+static void see_chain(struct sampling *st, const struct perf_event_header *h)
+{
+	if (ip_sample_guest_chain(h))
+		st->chains_told = true;
+	else if (st->chainless < CHAINLESS)
+		st->chainless++;
+}
+
 static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 {
 	struct sampling *st = ctx;
@@ -106,6 +143,8 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 			st->undecoded++;
 			continue;
 		}
+		if (DOMAIN_IS_GUEST(s->domain) && !st->chains_told && st->chains)
+			see_chain(st, r[i].h);
 		if (r[i].time <= st->since || !taken(st, s->domain))
 			continue;
 		s->time = r[i].time;
@@ -230,8 +269,17 @@ static int follow_cpus(struct sampling *st, int64_t now)
 static int open_event(struct sampling *st, bool hw)
 {
 	struct perf_event_attr a = sampling_attr(hw, st->host, st->guest, st->hz);
-	int rc = perf_rings_open_attr(st->rings, SLOT, &a);
+	int rc = -EINVAL;
 
+	if (st->guest && st->chainless < CHAINLESS) {
+		struct perf_event_attr with = a;
+
+		sampling_attr_caller(&with);
+		rc = perf_rings_open_attr(st->rings, SLOT, &with);
+	}
+	st->chains = !rc;
+	if (rc) /* as many addresses may not be asked for (kernel.perf_event_max_stack) */
+		rc = perf_rings_open_attr(st->rings, SLOT, &a);
 	st->hw = hw && !rc;
 	return rc;
 }
@@ -288,14 +336,14 @@ static void start(struct sampling *st, int64_t now)
 	tell(st);
 }
 
-/* Another rate: the event anew, in the same rings. */
+/* Another rate, or no more chains: the event anew, in the same rings. */
 static void set_rate(struct sampling *st)
 {
 	unsigned before = st->hz;
 	int rc;
 
 	st->hz = rate(st);
-	if (st->hz == before)
+	if (st->hz == before && !(st->chains && st->chainless == CHAINLESS))
 		return;
 	perf_rings_close(st->rings, SLOT);
 	rc = open_event(st, st->hw);

@@ -83,6 +83,12 @@ struct perf_event_attr sampling_attr(bool hw, bool host, bool guest, unsigned hz
 	return a;
 }
 
+void sampling_attr_caller(struct perf_event_attr *a)
+{
+	a->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	a->sample_max_stack = 2; /* where it was, and who called that */
+}
+
 const char *sampling_event_name(bool hw, bool host, bool guest)
 {
 	if (!hw)

@@ -37,6 +37,8 @@ void sampling_choose(enum sample_with with, const struct pmu_facts *f, struct sa
  * so its records are chosen by what they say.
  */
 struct perf_event_attr sampling_attr(bool hw, bool host, bool guest, unsigned hz);
+/* Each sample tells its caller too: of a guest's, where the kernel tells that. */
+void sampling_attr_caller(struct perf_event_attr *a);
 /* "cycles", "cycles:G", "cycles:H", "cpu-clock": as perf names them. */
 const char *sampling_event_name(bool hw, bool host, bool guest);
 

@@ -151,6 +151,18 @@ static void remember(struct vm_symbols *v, uint64_t ip, bool found)
 	v->misses += !found;
 }
 
+/* What called it, of the same level: nothing else is in a guest's chain. */
+static void resolve_caller(const struct vm_symbols *v, uint64_t caller, struct symbol_hit *h)
+{
+	if (!caller)
+		return;
+	h->called = true;
+	if (look_up(v->guest, caller - 1, DOMAIN_GUEST_KERNEL, &h->caller)) /* within its call */
+		return;
+	h->caller = page_key(caller, h->key.domain,
+			     h->key.domain == DOMAIN_GUEST_USER ? SYM_USER : reason_of(v->guest));
+}
+
 /*
  * Guest kernel or user: by the address where that decides. The upper half is never user space on
  * 64 bits; the lower half is where the guest's own symbols say that its kernel lies above. Else
@@ -224,6 +236,7 @@ static void resolve(struct engine_symbols *e, const struct ip_sample *s, struct 
 		resolve_user(e, v, s, h);
 	} else {
 		resolve_guest(e, v, s, h);
+		resolve_caller(v, s->caller, h);
 	}
 }
 

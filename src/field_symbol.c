@@ -62,6 +62,25 @@ static struct cell symbol_pct(const struct snapshot *s, const void *row, bool to
 	return (struct cell){.v = total ? ((const S *)row)->pct_total : ((const S *)row)->pct};
 }
 
+static struct cell symbol_caller(const struct snapshot *s, const void *row, bool total)
+{
+	(void)s;
+	(void)total;
+	return (struct cell){.text = ((const S *)row)->caller[0].name};
+}
+
+static struct cell symbol_caller_pct(const struct snapshot *s, const void *row, bool total)
+{
+	const S *x = row;
+	uint64_t all = total ? x->samples_total : x->samples;
+	uint64_t n = total ? x->caller[0].samples_total : x->caller[0].samples;
+
+	(void)s;
+	if (!all || !x->caller[0].name || !*x->caller[0].name)
+		return (struct cell){.v = value_pending()};
+	return (struct cell){.v = value_known(100.0 * (double)n / (double)all)};
+}
+
 GET_TEXT(symbol_name, S, name)
 GET_TEXT(symbol_module, S, module)
 GET_TEXT(symbol_reason, S, reason)
@@ -85,6 +104,10 @@ static const struct field symbol_fields[] = {
 	 UNIT_TEXT, 7, FIELD_SORT_UP, 0, 0, symbol_domain_guessed},
 	{"reason", "REASON", "why it has no name", UNIT_TEXT, 30, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0,
 	 symbol_reason},
+	{"caller", "CALLER", "what called it most often, of a VM's guest symbols; empty where the host's kernel does not tell guests' call chains", UNIT_TEXT, 24,
+	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, symbol_caller},
+	{"caller_pct", "%CALLER", "in how many of its samples that was what called it", UNIT_PCT, 7, FIELD_TOTAL, 0, 0,
+	 symbol_caller_pct},
 };
 /* clang-format on */
 

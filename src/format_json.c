@@ -208,6 +208,32 @@ static json_t *exit_array(struct format_state *f, const struct snapshot *s,
 	return a;
 }
 
+/* What called it, the most frequent first; no array where that is not known. */
+static void set_callers(struct format_state *f, json_t *o, const struct snap_symbol *x)
+{
+	bool total = f->job->query.total;
+	uint64_t all = total ? x->samples_total : x->samples;
+	json_t *a;
+
+	if (!x->caller[0].name || !*x->caller[0].name)
+		return;
+	a = json_array();
+	for (unsigned i = 0; i < SNAP_CALLERS && *x->caller[i].name; i++) {
+		uint64_t n = total ? x->caller[i].samples_total : x->caller[i].samples;
+		json_t *c;
+
+		if (!n)
+			continue;
+		c = json_object();
+		set(f, c, "symbol", text_value(x->caller[i].name));
+		set(f, c, "samples", json_integer((json_int_t)n));
+		set(f, c, "pct", json_real(100.0 * (double)n / (double)(all ? all : n)));
+		if (json_array_append_new(a, c))
+			f->rc = -ENOMEM;
+	}
+	set(f, o, "callers", a);
+}
+
 static json_t *symbol_array(struct format_state *f, const struct snapshot *s,
 			    const struct snap_samples *sym)
 {
@@ -221,6 +247,7 @@ static json_t *symbol_array(struct format_state *f, const struct snapshot *s,
 		set_fields(f, o, TABLE_SYMBOL, s, &s->symbols[i], "|vm|vcpu|domain_guessed|");
 		set(f, o, "domain_guessed", json_boolean(s->symbols[i].guessed));
 		set(f, o, "other", json_boolean(s->symbols[i].other));
+		set_callers(f, o, &s->symbols[i]);
 		if (json_array_append_new(a, o))
 			f->rc = -ENOMEM;
 	}

@@ -53,6 +53,8 @@ static void hit(struct model *m, const struct symbol_hit *h)
 	if (!vm)
 		return;
 	sym_set_add(&vm->sym, &h->key, h->guessed, vm_limit(m));
+	if (h->called)
+		sym_set_called(&vm->sym, &h->key, &h->caller);
 	/* A thread that runs several vCPUs does not say for which it is at work. */
 	if (h->thread->role == ROLE_VCPU && h->thread->nvcpus == 1)
 		vcpu = h->thread->vcpu;
@@ -212,6 +214,24 @@ static uint32_t count_rows(struct model *m)
 	return n;
 }
 
+static void put_callers(struct commit *c, const struct sym_cell *cell, struct snap_symbol *row)
+{
+	const struct sym_caller *from = NULL;
+	unsigned n = sym_cell_callers(cell, &from);
+
+	for (unsigned i = 0; i < SNAP_CALLERS; i++) {
+		struct snap_caller *x = &row->caller[i];
+		const char *module;
+
+		*x = (struct snap_caller){.name = ""};
+		if (i >= n)
+			continue;
+		(void)model_name_key(c, &from[i].key, &x->name, &module);
+		x->samples = from[i].now;
+		x->samples_total = from[i].now + from[i].total;
+	}
+}
+
 static void put_row(struct commit *c, const struct sym_set *set, const struct sym_cell *cell,
 		    const struct inv_vm *vm, struct snap_symbol *row)
 {
@@ -226,6 +246,7 @@ static void put_row(struct commit *c, const struct sym_set *set, const struct sy
 	row->reason = "";
 	if (!model_name_key(c, &cell->key, &row->name, &row->module) && n)
 		row->reason = snapshot_str(c->s, n->reason(n->ctx, vm, &cell->key));
+	put_callers(c, cell, row);
 }
 
 /* What found no room, and the keys behind the last row. */
@@ -240,6 +261,8 @@ static void put_other(const struct sym_set *set, unsigned rows, struct snap_symb
 	row->other = true;
 	row->name = "other";
 	row->module = row->reason = "";
+	for (unsigned i = 0; i < SNAP_CALLERS; i++)
+		row->caller[i] = (struct snap_caller){.name = ""};
 	row->samples = now;
 	row->samples_total = total + now;
 	row->pct = share(row->samples, sym_set_now(set));

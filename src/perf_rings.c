@@ -150,7 +150,10 @@ static struct perf_event_attr full_attr(const struct perf_rings *r,
 
 	a.size = sizeof(a);
 	a.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-	a.sample_type |= r->ips ? PERF_SAMPLE_IP : PERF_SAMPLE_RAW;
+	if (r->ips)
+		a.sample_type |= PERF_SAMPLE_IP | (asked->sample_type & PERF_SAMPLE_CALLCHAIN);
+	else
+		a.sample_type |= PERF_SAMPLE_RAW;
 	a.sample_id_all = 1; /* LOST records carry their time */
 	a.use_clockid = 1;
 	a.clockid = CLOCK_MONOTONIC;

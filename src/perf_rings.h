@@ -55,7 +55,11 @@ int perf_rings_set_cpus(struct perf_rings *r, const int *cpu, size_t n, int64_t 
 			void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx);
 /* Opens the tracepoint `id` on all CPUs under a free slot; all or nothing. 0 or -errno. */
 int perf_rings_open(struct perf_rings *r, unsigned slot, uint64_t id);
-/* The same for any event: of `a` type, config, frequency or period and what is excluded count. */
+/*
+ * The same for any event: of `a` type, config, frequency or period and what is excluded count, and
+ * of samples of an address whether they have a call chain, and of how many addresses
+ * (record_chain()).
+ */
 int perf_rings_open_attr(struct perf_rings *r, unsigned slot, const struct perf_event_attr *a);
 /* Ends it; what it wrote stays in the rings. */
 void perf_rings_close(struct perf_rings *r, unsigned slot);

@@ -90,6 +90,21 @@ static inline bool record_ip(const struct perf_event_header *h, uint64_t *ip, in
 	return true;
 }
 
+/*
+ * The call chain behind it, of samples that have one: `n` words at `chain`, at any address. False:
+ * there is none, or it is cut short.
+ */
+static inline bool record_chain(const struct perf_event_header *h, const void **chain, uint64_t *n)
+{
+	const uint8_t *p = (const uint8_t *)h + RING_TIME_IP + 8;
+
+	if (h->size < RING_TIME_IP + 16)
+		return false;
+	__builtin_memcpy(n, p, sizeof(*n));
+	*chain = p + 8;
+	return *n <= (h->size - RING_TIME_IP - 16u) / sizeof(*n);
+}
+
 /* Number of events that a LOST record stands for; false: the record is too short. */
 static inline bool record_lost(const struct perf_event_header *h, uint64_t *n)
 {

@@ -102,6 +102,7 @@ enum ip_domain {
 struct ip_sample {
 	int64_t time; /* ns, CLOCK_MONOTONIC */
 	uint64_t ip;
+	uint64_t caller; /* in guest mode: where its function returns to; 0 not known */
 	int32_t pid, tid; /* in the root pid namespace; tid 0: the idle task */
 	uint16_t cpu;
 	uint8_t domain; /* enum ip_domain: the kernel's word, not always right about guests */
@@ -141,7 +142,9 @@ struct symbol_key {
 struct symbol_hit {
 	struct inv_thread *thread; /* NULL: of no VM */
 	struct symbol_key key;
+	struct symbol_key caller; /* what called it, where `called` says so */
 	uint16_t cpu;
+	bool called;
 	bool idle; /* the idle task: an idle host CPU */
 	bool guessed; /* guest kernel or user by the kernel's word only */
 };

@@ -110,6 +110,14 @@ struct snap_stream {
 /* snap_symbol.vm where it is no VM's. */
 enum { SNAP_ALL_VMS = -1, SNAP_OTHER = -2 };
 
+#define SNAP_CALLERS 4
+
+/* What called a guest's symbol, in so many of its samples. */
+struct snap_caller {
+	const char *name; /* as name of snap_symbol, "" none */
+	uint64_t samples, samples_total; /* of the interval; since start or reset */
+};
+
 /* A row of samples: of all VMs together, of what is no VM, of a VM (vcpu -1) or of a vCPU. */
 struct snap_symbol {
 	int32_t vm; /* index into vms, SNAP_ALL_VMS or SNAP_OTHER */
@@ -122,6 +130,9 @@ struct snap_symbol {
 	const char *reason; /* why it has no name, "" where it has one */
 	uint64_t samples, samples_total; /* of the interval; since start or reset */
 	struct value pct, pct_total; /* of all samples of these */
+	/* Of a VM's rows, the most frequent ones first; where the kernel tells guests' call chains.
+	 */
+	struct snap_caller caller[SNAP_CALLERS];
 };
 
 /* What VM and vCPU rows and the host have of their samples. */

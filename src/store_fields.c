@@ -307,6 +307,13 @@ static const struct store_field symbol_key_fields[] = {
 	END,
 };
 
+static const struct store_field caller_fields[] = {
+	ONE(1, TEXT, struct snap_caller, name),
+	ONE(2, U64, struct snap_caller, samples),
+	ONE(3, U64, struct snap_caller, samples_total),
+	END,
+};
+
 static const struct store_field symbol_fields[] = {
 	ONE(1, I32, struct snap_symbol, vm),
 	ONE(2, I32, struct snap_symbol, vcpu),
@@ -320,6 +327,10 @@ static const struct store_field symbol_fields[] = {
 	ONE(10, U64, struct snap_symbol, samples_total),
 	RULE(11, VALUE, struct snap_symbol, pct, RULE_SYMBOL_PCT),
 	RULE(12, VALUE, struct snap_symbol, pct_total, RULE_SYMBOL_PCT_TOTAL),
+	PART(13, struct snap_symbol, caller[0], caller_fields),
+	PART(14, struct snap_symbol, caller[1], caller_fields),
+	PART(15, struct snap_symbol, caller[2], caller_fields),
+	PART(16, struct snap_symbol, caller[3], caller_fields),
 	END,
 };
 

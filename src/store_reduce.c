@@ -224,6 +224,8 @@ static void take_symbols(struct reducer *r, struct snap_samples *sym, unsigned m
 			other->key = (struct symbol_key){0};
 			other->name = "other";
 			other->module = other->reason = "";
+			for (unsigned i = 0; i < SNAP_CALLERS; i++)
+				other->caller[i] = (struct snap_caller){.name = ""};
 		}
 	}
 	sym->first = (uint32_t)first;

@@ -62,6 +62,59 @@ void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, un
 	c->guessed |= guessed;
 }
 
+static struct sym_caller *caller_of(struct sym_callers *c, const struct symbol_key *k)
+{
+	struct sym_caller *least = NULL;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		struct sym_caller *x = &c->caller[i];
+
+		if (symbol_key_equal(&x->key, k))
+			return x;
+		if (!x->now && (!least || x->score < least->score))
+			least = x;
+	}
+	if (c->n < SYM_CALLERS)
+		least = &c->caller[c->n++];
+	if (least) /* else each has called in this interval */
+		*least = (struct sym_caller){.key = *k};
+	return least;
+}
+
+void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct symbol_key *caller)
+{
+	struct sym_cell *cell = find(s, k);
+	struct sym_caller *x;
+
+	if (!cell) /* it counts as `other` */
+		return;
+	if (!cell->callers)
+		cell->callers = calloc(1, sizeof(*cell->callers));
+	x = cell->callers ? caller_of(cell->callers, caller) : NULL;
+	if (x)
+		x->now++;
+}
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct sym_caller *x = a, *y = b;
+
+	if (x->now != y->now)
+		return x->now < y->now ? 1 : -1;
+	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
+}
+
+unsigned sym_cell_callers(const struct sym_cell *c, const struct sym_caller **out)
+{
+	struct sym_callers *x = c->callers;
+
+	if (!x)
+		return 0;
+	qsort(x->caller, x->n, sizeof(x->caller[0]), by_calls);
+	*out = x->caller;
+	return x->n;
+}
+
 uint64_t sym_set_now(const struct sym_set *s)
 {
 	uint64_t n = 0;
@@ -119,18 +172,36 @@ static void make_room(struct sym_set *s, unsigned keep)
 	if (s->n <= keep)
 		return;
 	qsort(s->cell, s->n, sizeof(s->cell[0]), by_score);
-	for (unsigned i = keep; i < s->n; i++)
+	for (unsigned i = keep; i < s->n; i++) {
 		s->other_total += s->cell[i].total;
+		free(s->cell[i].callers);
+	}
 	s->n = keep;
+}
+
+static uint32_t next_score(uint32_t score, uint32_t now)
+{
+	return score / 2 + (now < SCORE_MAX / SCORE_ONE ? now * SCORE_ONE : SCORE_MAX);
+}
+
+static void next_callers(struct sym_callers *c)
+{
+	for (unsigned i = 0; c && i < c->n; i++) {
+		struct sym_caller *x = &c->caller[i];
+
+		x->score = next_score(x->score, x->now);
+		x->total += x->now;
+		x->now = 0;
+	}
 }
 
 void sym_set_next(struct sym_set *s, unsigned keep)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		struct sym_cell *c = &s->cell[i];
-		uint32_t more = c->now < SCORE_MAX / SCORE_ONE ? c->now * SCORE_ONE : SCORE_MAX;
 
-		c->score = c->score / 2 + more;
+		next_callers(c->callers);
+		c->score = next_score(c->score, c->now);
 		c->total += c->now;
 		c->now = 0;
 		c->guessed = false; /* its symbols may have come meanwhile */
@@ -146,14 +217,21 @@ void sym_set_next(struct sym_set *s, unsigned keep)
 
 void sym_set_reset(struct sym_set *s)
 {
-	for (unsigned i = 0; i < s->n; i++)
+	for (unsigned i = 0; i < s->n; i++) {
+		struct sym_callers *c = s->cell[i].callers;
+
 		s->cell[i].total = 0;
+		for (unsigned j = 0; c && j < c->n; j++)
+			c->caller[j].total = 0;
+	}
 	memset(s->total, 0, sizeof(s->total));
 	s->other_total = 0;
 }
 
 void sym_set_free(struct sym_set *s)
 {
+	for (unsigned i = 0; i < s->n; i++)
+		free(s->cell[i].callers);
 	free(s->cell);
 	*s = (struct sym_set){0};
 }

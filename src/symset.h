@@ -12,12 +12,27 @@
 
 #include "sample.h"
 
+/* What called a symbol, in samples whose call chain says that. */
+struct sym_caller {
+	struct symbol_key key;
+	uint32_t now, score; /* as those of sym_cell */
+	uint64_t total;
+};
+
+#define SYM_CALLERS 8 /* of a symbol: those that are told apart */
+
+struct sym_callers {
+	unsigned n;
+	struct sym_caller caller[SYM_CALLERS];
+};
+
 struct sym_cell {
 	struct symbol_key key;
 	uint32_t now; /* samples of the interval */
 	uint32_t score; /* … and of those before, of less weight each */
 	uint64_t total; /* of all intervals that are over */
 	bool guessed; /* in this interval: guest kernel or user by the kernel's word only */
+	struct sym_callers *callers; /* NULL: none known */
 };
 
 struct sym_set {
@@ -31,6 +46,10 @@ struct sym_set {
 
 /* Counts one sample; `keep` is how many keys are kept. */
 void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned keep);
+/* Says who called, of a sample that was counted by sym_set_add() just now. */
+void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct symbol_key *caller);
+/* A cell's callers, the most frequent ones of the interval first; how many there are. */
+unsigned sym_cell_callers(const struct sym_cell *c, const struct sym_caller **out);
 uint64_t sym_set_now(const struct sym_set *s); /* all samples of the interval */
 uint64_t sym_set_total(const struct sym_set *s); /* since start or reset, this interval too */
 /* The key with most samples in the interval; NULL: none, or most went to `other`. */

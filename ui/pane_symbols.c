@@ -246,10 +246,54 @@ static void draw_places(const struct pane_ctx *c, const struct area *a, const st
 	}
 }
 
+/* ---- and what calls it ---- */
+
+static uint64_t calls(const struct pane_ctx *c, const struct snap_caller *x)
+{
+	return c->view->totals ? x->samples_total : x->samples;
+}
+
+static bool has_callers(const struct pane_ctx *c, const struct snap_symbol *x)
+{
+	for (unsigned i = 0; c->vm && i < SNAP_CALLERS; i++)
+		if (calls(c, &x->caller[i]))
+			return true;
+	return false;
+}
+
+static void draw_caller(const struct area *a, int y, const char *name, double share)
+{
+	char text[256];
+
+	text_escape(text, sizeof(text), name);
+	area_textf(a, y, 0, ROLE_TEXT, "%5.1f%%", 100 * share);
+	area_text(a, y, 8, ROLE_TEXT, text);
+}
+
+/* What has no frame, and who called too seldom to be told apart, is the rest. */
+static void draw_callers(const struct pane_ctx *c, const struct area *a,
+			 const struct snap_symbol *x)
+{
+	uint64_t all = c->view->totals ? x->samples_total : x->samples, rest = all;
+	int y = 0;
+
+	for (unsigned i = 0; i < SNAP_CALLERS && all && y < a->h; i++) {
+		uint64_t n = calls(c, &x->caller[i]);
+
+		if (!n)
+			continue;
+		draw_caller(a, y++, x->caller[i].name, (double)n / (double)all);
+		rest -= n < rest ? n : rest;
+	}
+	if (rest && y < a->h)
+		draw_caller(a, y, "others, or not known", (double)rest / (double)all);
+}
+
 static void draw_detail(const struct pane_ctx *c, const struct area *a)
 {
 	const struct snap_symbol *x = row_of(c, c->view->detail);
-	struct area below = area_sub(a, 1, 0, a->h - 1, a->w);
+	struct area below = area_sub(a, 1, 0, a->h - 1, a->w), right;
+	int half = a->w / 2;
 	char name[256];
 
 	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
@@ -259,6 +303,12 @@ static void draw_detail(const struct pane_ctx *c, const struct area *a)
 	}
 	text_escape(name, sizeof(name), x->name);
 	area_textf(a, 0, 1, ROLE_STRONG, c->host ? " %s in " : " %s on ", name);
+	if (has_callers(c, x)) {
+		area_text(a, 0, half, ROLE_STRONG, " called by ");
+		below = area_sub(a, 1, 0, a->h - 1, half - 1);
+		right = area_sub(a, 1, half, a->h - 1, a->w - half);
+		draw_callers(c, &right, x);
+	}
 	draw_places(c, &below, x);
 }
 
@@ -365,7 +415,7 @@ const struct pane pane_symbols = {
 	.id = "symbols",
 	.title = "Symbols",
 	.help = "hot symbols of guest and host by samples (H G K U: domains); Enter: on which "
-		"vCPUs, in which VMs",
+		"vCPUs, in which VMs, and who calls it where the kernel tells",
 	.table = &def,
 	.rows = rows,
 	.open = open_row,

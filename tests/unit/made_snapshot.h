@@ -16,6 +16,7 @@ struct made {
 	bool dropped; /* events were given up for their cost */
 	bool no_samples; /* nothing is sampled */
 	bool no_symbols; /* nobody knows the guests' symbols */
+	bool callers; /* the host's kernel tells guests' call chains */
 	bool slow; /* slow exits are looked for */
 	bool fine; /* the events of the first VM's vCPU 3 come one by one */
 	bool pmu; /* debugfs has the PMUs of the first VM's vCPUs 0 and 1 */

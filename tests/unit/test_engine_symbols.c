@@ -210,11 +210,48 @@ static void samples_refuse_another_boot(void **state)
 	unlink(text);
 }
 
+/* An address that a call returns to is behind it: the call itself is looked up. */
+static void a_caller_is_where_its_call_is(void **state)
+{
+	char text[] = "/tmp/kvmtop-kallsyms-XXXXXX";
+	int fd = mkstemp(text);
+	struct ip_sample x = {.pid = PID, .tid = PID + 1, .domain = DOMAIN_GUEST_KERNEL};
+	const struct snap_symbol *row;
+	struct snapshot *s;
+	struct test t;
+
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd, "%lx T _stext\n%lx t f\n%lx t g\n%lx T _etext\n", LINKED + 0ul,
+		LINKED + 0x200ul, LINKED + 0x300ul, LINKED + 0x1000ul);
+	close(fd);
+	t = start(GUEST_KALLSYMS, text);
+	sample_at(&t, LINKED + 0x210);
+	assert_true(ready(&t));
+	x.ip = LINKED + 0x210;
+	for (unsigned i = 0; i < 10; i++) {
+		x.caller = i < 6 ? LINKED + 0x300 : i < 9 ? LINKED + 0x5000 : 0;
+		engine_symbols_ips(t.e, &x, 1);
+	}
+	s = commit(&t.f, t.now + SEC);
+	row = &s->symbols[find_vm(s, "web01")->sym.first];
+	assert_string_equal(row->name, "f");
+	assert_string_equal(row->caller[0].name, "f"); /* g begins where the call has returned to */
+	assert_int_equal(row->caller[0].samples, 6);
+	assert_string_equal(row->caller[1].name, "[guest 0xffffffff81005000]");
+	assert_int_equal(row->caller[1].samples, 3);
+	assert_string_equal(row->caller[2].name, "");
+	snapshot_unref(s);
+	end(&t);
+	unlink(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exits_find_the_slide),
 		cmocka_unit_test(samples_refuse_another_boot),
+		cmocka_unit_test(a_caller_is_where_its_call_is),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -88,6 +88,81 @@ static void short_and_foreign_records_are_none(void **state)
 	assert_false(ip_sample_decode(&r.h, &s));
 }
 
+/* ---- call chains ---- */
+
+struct chain_record {
+	struct record r;
+	uint64_t n, at[4];
+};
+
+#define GUEST_KERNEL ((uint64_t)PERF_CONTEXT_GUEST_KERNEL)
+
+static struct chain_record chain(uint64_t n, uint64_t mark, uint64_t ip, uint64_t caller)
+{
+	struct chain_record c = {.r = make(PERF_RECORD_MISC_GUEST_KERNEL), .n = n};
+
+	c.at[0] = mark;
+	c.at[1] = ip;
+	c.at[2] = caller;
+	c.r.h.size = (uint16_t)(offsetof(struct chain_record, at) + n * sizeof(c.at[0]));
+	return c;
+}
+
+static void a_guests_chain_tells_the_caller(void **state)
+{
+	const uint64_t text = 0xffffffff81000000u;
+	const struct {
+		struct chain_record c;
+		bool guest; /* the chain is a guest's */
+		uint64_t caller;
+	} cases[] = {
+		{chain(3, GUEST_KERNEL, text, text + 8), true, text + 8},
+		{chain(3, (uint64_t)PERF_CONTEXT_GUEST_USER, 0x401000, 0x402000), true, 0x402000},
+		{chain(4, GUEST_KERNEL, text, text + 8), true, text + 8},
+		{chain(2, GUEST_KERNEL, text, text + 8), true, 0},
+		{chain(1, GUEST_KERNEL, text, text + 8), false, 0},
+		{chain(0, GUEST_KERNEL, text, text + 8), false, 0},
+		/* A stock kernel: marks of the host's, and nothing behind them. */
+		{chain(2, (uint64_t)PERF_CONTEXT_KERNEL, (uint64_t)PERF_CONTEXT_USER, 0), false, 0},
+		{chain(3, (uint64_t)PERF_CONTEXT_KERNEL, text, text + 8), false, 0},
+		/* No address is a mark. */
+		{chain(3, GUEST_KERNEL, text, (uint64_t)PERF_CONTEXT_USER), true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ip_sample s;
+
+		assert_true(ip_sample_decode(&cases[i].c.r.h, &s));
+		assert_true(s.ip == 0xffffffff81012345u && s.tid == 4712);
+		assert_true(s.caller == cases[i].caller);
+		assert_int_equal(ip_sample_guest_chain(&cases[i].c.r.h), cases[i].guest);
+	}
+}
+
+static void a_chain_that_is_cut_short_is_none(void **state)
+{
+	struct chain_record c = chain(3, GUEST_KERNEL, 1, 2);
+	struct ip_sample s;
+	size_t whole = c.r.h.size;
+
+	(void)state;
+	for (size_t size = sizeof(struct record); size < whole; size++) {
+		c.r.h.size = (uint16_t)size;
+		assert_true(ip_sample_decode(&c.r.h, &s));
+		assert_true(s.caller == 0);
+		assert_false(ip_sample_guest_chain(&c.r.h));
+	}
+	c.r.h.size = (uint16_t)whole;
+	c.n = UINT64_MAX;
+	assert_false(ip_sample_guest_chain(&c.r.h));
+	/* Of the host's code nobody asks. */
+	c = chain(3, GUEST_KERNEL, 1, 2);
+	c.r.h.misc = PERF_RECORD_MISC_KERNEL;
+	assert_true(ip_sample_decode(&c.r.h, &s));
+	assert_true(s.caller == 0);
+}
+
 /* ---- which event ---- */
 
 static void a_guest_never_misses_its_counter(void **state)
@@ -416,6 +491,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(domains_are_the_records_word),
 		cmocka_unit_test(short_and_foreign_records_are_none),
+		cmocka_unit_test(a_guests_chain_tells_the_caller),
+		cmocka_unit_test(a_chain_that_is_cut_short_is_none),
 		cmocka_unit_test(a_guest_never_misses_its_counter),
 		cmocka_unit_test(only_what_is_asked_for_counts),
 		cmocka_unit_test(facts_come_from_sysfs),

@@ -249,6 +249,100 @@ static void samples_belong_to_the_vm_of_their_thread(void **state)
 	fixture_free(&f);
 }
 
+static void called(struct fixture *f, struct symbol_key k, struct symbol_key caller, unsigned n)
+{
+	const struct symbol_hit h = {.thread = inventory_thread(f->inv, 101),
+				     .key = k,
+				     .caller = caller,
+				     .called = true};
+
+	for (unsigned i = 0; i < n; i++)
+		model_hits(f->m, &h, 1);
+}
+
+static void callers_of_a_vms_symbols(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	const struct demand all = {.samples = true, .samples_all = true};
+	const struct snap_symbol *r;
+	const struct snap_vm *web;
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	open_sampling(&f);
+	model_demand(f.m, &all);
+	commit_drop(&f, SEC);
+	called(&f, key(1), key(7), 20);
+	called(&f, key(1), key(8), 30);
+	called(&f, key(1), page(0xffffffff81234567, DOMAIN_GUEST_KERNEL, SYM_OUTSIDE), 5);
+	hits(&f, 101, key(1), 45); /* without a frame */
+	hits(&f, 101, key(2), 10);
+	s = commit(&f, 2 * SEC);
+	web = find_vm(s, "web01");
+	r = row(s, &web->sym, "fn1");
+	assert_int_equal(r->samples, 100);
+	assert_string_equal(r->caller[0].name, "fn8");
+	assert_int_equal(r->caller[0].samples, 30);
+	assert_string_equal(r->caller[1].name, "fn7");
+	assert_int_equal(r->caller[1].samples, 20);
+	assert_string_equal(r->caller[2].name, "[guest 0xffffffff81234000]");
+	assert_string_equal(r->caller[3].name, "");
+	assert_string_equal(row(s, &web->sym, "fn2")->caller[0].name, "");
+	/* A vCPU's row has none. */
+	r = row(s, &s->vcpus[web->vcpu_first].sym, "fn1");
+	assert_string_equal(r->caller[0].name, "");
+	snapshot_unref(s);
+
+	called(&f, key(1), key(7), 20);
+	s = commit(&f, 3 * SEC);
+	web = find_vm(s, "web01");
+	r = row(s, &web->sym, "fn1");
+	assert_string_equal(r->caller[0].name, "fn7");
+	assert_int_equal(r->caller[0].samples, 20);
+	assert_int_equal(r->caller[0].samples_total, 40);
+	assert_string_equal(r->caller[1].name, "fn8");
+	assert_int_equal(r->caller[1].samples, 0);
+	assert_int_equal(r->caller[1].samples_total, 30);
+	snapshot_unref(s);
+	model_reset(f.m);
+	s = commit(&f, 4 * SEC);
+	r = row(s, &find_vm(s, "web01")->sym, "fn1");
+	assert_non_null(r);
+	assert_int_equal(r->caller[0].samples_total, 0);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+/* However many call it: bounded, none is counted twice, and who calls often is among them. */
+static void callers_are_bounded(void **state)
+{
+	const struct symbol_key k = key(1);
+	const struct sym_caller *c;
+	struct sym_set s = {0};
+
+	(void)state;
+	for (int interval = 0; interval < 10; interval++) {
+		for (uint64_t v = 0; v < 100; v++) {
+			const struct symbol_key often = key(5), seldom = key(1000 + v);
+
+			sym_set_add(&s, &k, false, 8);
+			sym_set_called(&s, &k, &often);
+			sym_set_add(&s, &k, false, 8);
+			sym_set_called(&s, &k, &seldom);
+		}
+		assert_int_equal(sym_cell_callers(cell(&s, 1), &c), SYM_CALLERS);
+		assert_int_equal(c[0].key.value, 5);
+		assert_int_equal(c[0].now, 100);
+		assert_int_equal(c[1].now, 1);
+		sym_set_next(&s, 8);
+	}
+	assert_int_equal(sym_cell_callers(cell(&s, 1), &c), SYM_CALLERS);
+	assert_int_equal(c[0].total, 1000);
+	sym_set_called(&s, &(struct symbol_key){.value = 99}, &k); /* of no key: nothing */
+	sym_set_free(&s);
+}
+
 static void totals_go_on_until_the_reset(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -558,6 +652,8 @@ int main(void)
 		cmocka_unit_test(no_sample_is_lost_in_the_table),
 		cmocka_unit_test(what_becomes_hot_gets_its_row),
 		cmocka_unit_test(samples_belong_to_the_vm_of_their_thread),
+		cmocka_unit_test(callers_of_a_vms_symbols),
+		cmocka_unit_test(callers_are_bounded),
 		cmocka_unit_test(totals_go_on_until_the_reset),
 		cmocka_unit_test(rows_are_made_for_what_is_looked_at),
 		cmocka_unit_test(a_hot_symbol_is_why),
