@@ -173,8 +173,10 @@ note_waits() {
 	waited=$((sum / 1000000000))
 }
 
-# A CPU whose notice of an interrupt was lost (tests/tools/lab_kick.c) gets none by another interrupt that its kernel
-# believes to be on its way already. An NMI leaves the guest whatever is pending, and then all is taken.
+# QEMU's emulation of SVM clears a bit in a CPU's word of pending interrupts at each exit of a guest (do_vmexit in 7.2),
+# without the lock under which its other threads set bits there. That can lose the notice of an interrupt; another one
+# brings none where the CPU's kernel believes one to be on its way already. An NMI leaves the guest whatever is
+# pending, and then all is taken.
 wake_up() {
 	echo nmi >"$monitor.in"
 	woken=$((woken + 1))

@@ -9,6 +9,7 @@ with is told by their load, and by perf of the same seconds.
 """
 
 import collections
+import datetime
 import json
 import os
 import re
@@ -196,18 +197,29 @@ def throttled():
 
 
 # --- beside perf -------------------------------------------------------------------------------
-def perf_split(data, tid):
-    """(host samples, guest samples) of a thread, by the record's cpumode (4, 5: guest)."""
+def seconds_of(records):
+    """(begin, end) of what they cover, by the clock that perf's records have here (perf_record)."""
+    offset = time.monotonic() - time.time()
+    first, last = (datetime.datetime.fromisoformat(records[i]["time"]).timestamp() + offset for i in (0, -1))
+    return first - records[0]["interval_s"], last
+
+
+def perf_split(data, tid, seconds):
+    """(host samples, guest samples) of a thread in these seconds, by the record's cpumode (4, 5: guest)."""
     text = n.sh("perf", "script", "-D", "-i", data, "-f")
-    modes = re.findall(rf"PERF_RECORD_SAMPLE\(IP, 0x([0-9a-f]+)\): \d+/{tid}: ", text)
-    guest = sum(int(m, 16) & 7 in (4, 5) for m in modes)
+    found = re.findall(rf"^\d+ (\d+) 0x[0-9a-f]+ .*PERF_RECORD_SAMPLE\(IP, 0x([0-9a-f]+)\): \d+/{tid}: ", text, re.M)
+    modes = [int(mode, 16) & 7 for ns, mode in found if seconds[0] < int(ns) / 1e9 <= seconds[1]]
+    guest = sum(m in (4, 5) for m in modes)
     return len(modes) - guest, guest
 
 
 def perf_record(data, *args):
-    """Records the whole host, as kvmtop samples it, until the process gets its SIGINT."""
-    return n.child(["perf", *args, "record", "-B", "-N", "-q", "-a", "-e", "cpu-clock", "-F", "997", "-o", data],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    """
+    Records the whole host, as kvmtop samples it, until the process gets its SIGINT. It begins before kvmtop does and
+    ends after it: what is compared are kvmtop's seconds (seconds_of).
+    """
+    return n.child(["perf", *args, "record", "-B", "-N", "-q", "-a", "-e", "cpu-clock", "-F", "997",
+                    "-k", "CLOCK_MONOTONIC", "-o", data], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def end_perf(p):
@@ -226,7 +238,7 @@ def split_beside_perf():
     end_perf(perf)
     g.stop()
     keep("split", r)
-    host, guest = perf_split(data, g.tid(0))
+    host, guest = perf_split(data, g.tid(0), seconds_of(r))
     mine = collections.Counter()
     for x in r:
         for vm in n.vms_of(x, g.pid):
@@ -244,14 +256,17 @@ def split_beside_perf():
 LOADS = {  # what of it must be hot, by a part of the symbol's name
     "syscall": r"entry_SYSCALL_64|syscall|do_syscall_64|exit_to_user|getppid|pid_vnr|pid_nr",
     "memory": r"clear_page|page_fault|pagevec|rmqueue|alloc|free|lru|fault|zap|mem_cgroup|exc_",
-    "net": r"native_write_msr|udp|sk|net|ip_|sock|dst|copy|entry_SYSCALL|csum|alloc|lock",
+    "net": r"native_write_msr|memset|udp|sk|net|ip_|sock|dst|copy|entry_SYSCALL|csum|alloc|lock",
 }
 
 
-def perf_kvm_top(data):
-    """[(share, symbol)] of guest kernel samples as perf kvm report has them; not all addresses are of the kernel."""
+def perf_kvm_top(data, seconds):
+    """
+    [(share, symbol)] of guest kernel samples of these seconds as perf kvm report has them; not all addresses are of
+    the kernel.
+    """
     text = n.sh("perf", "kvm", "--guest", "--guestkallsyms=/proc/kallsyms", "--guestmodules=/proc/modules", "report",
-                "-i", data, "-f", "--stdio", "--sort", "sym", "-q", env={**os.environ, "PAGER": "cat"})
+                "-i", data, "-f", "--time", "{:.9f},{:.9f}".format(*seconds), "--stdio", "--sort", "sym", "-q", env={**os.environ, "PAGER": "cat"})
     rows = re.findall(r"^\s*([\d.]+)%\s+\[g\] (?!0x0000)(\S+)", text, re.M)
     all_ = sum(float(p) for p, _ in rows) or 1
     return [(100 * float(p) / all_, s) for p, s in rows], text
@@ -268,7 +283,7 @@ def beside_perf_kvm(guest, load):
     keep(load, r)
     samples = domain_samples(r, guest.pid, "guest_kernel")
     mine = {s: 100 * v / samples for (d, s), v in symbols_of(r, guest.pid).items() if d == "guest-kernel"}
-    theirs, text = perf_kvm_top(data)
+    theirs, text = perf_kvm_top(data, seconds_of(r))
     with open(os.path.join(RESULTS, f"perf-{load}.txt"), "w", encoding="utf-8") as f:
         f.write(text)
     top = sorted(mine.items(), key=lambda x: -x[1])

@@ -111,23 +111,25 @@ def code_rows(records, pid):
     return [x for r in records for vm in n.vms_of(r, pid) for x in vm["exit_code"] if x["domain"] == "guest-kernel"]
 
 
-def idle_for_a_moment(top, guest):
+def idle_until_named(top, guest, rows, what):
     """
-    What tells the slide: that the guest halts, writes its timer's MSR and talks to its console. One that is
-    busy from the start makes exits at one or two places, which fit by chance as well.
+    What tells the slide: that the guest halts, writes its timer's MSR and talks to its console, of which only some
+    exits are looked at. One that is busy makes exits at one or two places for as long as it is, which fit by chance
+    as well. The record, or a failed test and None.
     """
-    for _ in range(5):
+    def named(r):
         guest.rest()
-        top.skip(1)
+        return any(not x["reason"] for x in rows([r], guest.pid))
+    return top.until(named, 120, what)
 
 
 def hot_symbols(guest, vmlinux):
     """The slide is found from the guest's own exits, and samples have the names of its work."""
     top = n.Kvmtop("--max-overhead", "0", "--guestvmlinux", f"{guest.name}={vmlinux}", delay=1)
-    idle_for_a_moment(top, guest)
+    if idle_until_named(top, guest, kernel_rows, "the slide is found, without kallsyms"):
+        n.say(f"the slide is found in record {len(top.records)}")
     guest.load("syscall")
-    top.until(lambda r: any(not x["reason"] for x in kernel_rows([r], guest.pid)), 60,
-              "the slide is found, without kallsyms")
+    top.settle()
     first = len(top.records)
     top.skip(4).end()
     guest.rest()
@@ -143,9 +145,9 @@ def hot_symbols(guest, vmlinux):
 def exits_by_code(guest, vmlinux):
     """Exits tell the name of the one function that makes them: a slide that is wrong would tell another."""
     top = n.Kvmtop("--max-overhead", "0", "--table", "exit-code", "--guestvmlinux", vmlinux, delay=1)
-    idle_for_a_moment(top, guest)
+    idle_until_named(top, guest, code_rows, "exits have names as well")
     guest.load("port")
-    top.until(lambda r: any(not x["reason"] for x in code_rows([r], guest.pid)), 60, "exits have names as well")
+    top.settle()
     first = len(top.records)
     top.skip(4).end()
     guest.rest()
