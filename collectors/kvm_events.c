@@ -63,6 +63,7 @@ struct kvm_events {
 	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
 	/* Beside the programs in the kernel: where guests leave guest mode. */
 	bool code_wanted, where_wanted; /* of every exit; of some */
+	bool places_wanted; /* of more: that is for a while */
 	unsigned where_period; /* of how many one, 0: not known yet */
 	bool off_wanted; /* when threads in exits have no CPU */
 	uint64_t slow_ns; /* the programs in the kernel tell of single exits that take longer */
@@ -374,6 +375,8 @@ static void follow_beside(struct kvm_events *st)
 {
 	unsigned want = st->code_wanted ? 1 : st->where_wanted ? st->where_period : 0;
 
+	if (st->places_wanted && want > 1)
+		want = want == BESIDE_PERIOD ? BESIDE_SOME : want == BESIDE_SOME ? BESIDE_FEW : 1;
 	if (!st->bpf || !st->started || !(st->open & KIND_BIT(KIND_VMEXIT)))
 		want = 0;
 	if (want != st->beside)
@@ -768,6 +771,7 @@ static void events_demand(void *state, const struct demand *d)
 	st->wanted = d->kinds;
 	st->code_wanted = d->exit_code;
 	st->where_wanted = d->samples;
+	st->places_wanted = d->exit_places;
 	st->off_wanted = d->exit_off;
 	st->slow_ns = d->slow_ns;
 	if (st->bpf)

@@ -24,6 +24,7 @@ struct demand {
 	bool samples; /* where the CPUs are: hot symbols */
 	bool samples_all; /* rows of symbols for every VM and vCPU, not only the selected VM's */
 	bool exit_code; /* which guest code makes the exits */
+	bool exit_places; /* the engine: a guest's symbols wait for places where it exits */
 	bool exit_off; /* the engine: how long threads in exits have no CPU */
 	uint8_t sample_shift; /* the engine: sample 2^n times more seldom than wanted */
 	bool waits; /* who had the CPU while vCPUs of the selected VM waited */

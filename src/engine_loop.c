@@ -127,6 +127,7 @@ static void apply_demand(struct engine *e)
 		all.slices = 0;
 	if (e->governor.no_waits)
 		all.waits = all.waits_all = false;
+	all.exit_places = e->exit_places;
 	all.exit_off = !e->governor.no_exit_off;
 	all.sample_shift = e->governor.sample_shift;
 	if (all.samples && e->symbols)
@@ -237,6 +238,17 @@ static void find_starved(struct engine *e, const struct snapshot *s)
 		apply_demand(e);
 }
 
+/* Until the slide of a guest's kernel is known more of its exits are looked at. */
+static void find_places(struct engine *e)
+{
+	bool wanted = engine_symbols_wants_exits(e->symbols);
+
+	if (wanted == e->exit_places)
+		return;
+	e->exit_places = wanted;
+	apply_demand(e);
+}
+
 static void publish(struct engine *e, struct snapshot *s)
 {
 	for (size_t i = 0; i < e->nreader; i++)
@@ -257,6 +269,7 @@ static void tick(struct engine *e)
 			e->active[i].c->tick(e->active[i].state, now, w);
 	resolve_unknown(e, now);
 	engine_symbols_tick(e->symbols, now);
+	find_places(e);
 	if (e->vms) {
 		vms_progress(e->vms, &done, &all);
 		model_discovery(e->model, done, all);

@@ -43,6 +43,7 @@ struct engine {
 	struct demand demand;
 	struct governor governor;
 	bool no_entry_exit;
+	bool exit_places; /* a guest's symbols wait for places where it exits */
 	unsigned starved; /* ticks for which pins are read because of steal */
 	void *vms; /* state of the collector vms, NULL where it is not open */
 };

@@ -39,6 +39,7 @@ struct engine_symbols {
 	struct symsource *host;
 	struct symbol_namer namer;
 	unsigned host_misses;
+	bool wants_exits; /* of some VM: engine_symbols_wants_exits() */
 	struct symbol_hit hit[BATCH];
 	size_t nhit;
 	struct ip_sample *early; /* of this interval, whose symbols are being read; EARLY of them */
@@ -333,14 +334,15 @@ static bool has_left(const struct vm_symbols *v, uint64_t ip)
 
 /*
  * One new address of a batch is enough, and only its first few are looked at: there are many
- * batches, and this is where events go by at full rate.
+ * batches, and this is where events go by at full rate. While a slide is to be found all are: an
+ * idle guest makes few exits, nearly all of them at the same two places.
  */
 void engine_symbols_exits(void *ctx, const struct sample *s, size_t n)
 {
 	struct engine_symbols *e = ctx;
 	enum evidence_kind kind;
 
-	for (size_t i = 0; i < n && i < LEFT; i++) {
+	for (size_t i = 0; i < n && (i < LEFT || e->wants_exits); i++) {
 		const struct inv_thread *t;
 		struct vm_symbols *v;
 
@@ -352,7 +354,8 @@ void engine_symbols_exits(void *ctx, const struct sample *s, size_t n)
 		if (!v || !v->guest || v->nleft == LEFT || has_left(v, s[i].aux))
 			continue;
 		v->left[v->nleft++] = (struct symbols_evidence){.addr = s[i].aux, .kind = kind};
-		return;
+		if (!e->wants_exits)
+			return;
 	}
 }
 
@@ -379,9 +382,20 @@ void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)
 	if (e->host && e->host_misses)
 		symsource_refresh(e->host, now_ns);
 	e->host_misses = 0;
-	for (struct inv_vm *vm = inventory_first(e->inv); vm; vm = vm->next)
-		if (vm->cookie[INV_COOKIE_SYMBOLS])
-			check_vm(vm->cookie[INV_COOKIE_SYMBOLS], now_ns);
+	e->wants_exits = false;
+	for (struct inv_vm *vm = inventory_first(e->inv); vm; vm = vm->next) {
+		struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
+
+		if (!v)
+			continue;
+		check_vm(v, now_ns);
+		e->wants_exits |= v->guest && symsource_wants_exits(v->guest);
+	}
+}
+
+bool engine_symbols_wants_exits(const struct engine_symbols *e)
+{
+	return e->wants_exits;
 }
 
 void engine_symbols_ready(struct engine_symbols *e)

@@ -38,6 +38,9 @@ void engine_symbols_begin(struct engine_symbols *e);
 void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n);
 /* The sink's exits(): a few of them tell whether a guest's symbols are right. ctx as above. */
 void engine_symbols_exits(void *ctx, const struct sample *s, size_t n);
+/* As of the last tick: the slide of a guest's kernel is still to be found, which more exits tell
+ * sooner. */
+bool engine_symbols_wants_exits(const struct engine_symbols *e);
 /* Once an interval: looks whether the symbols still fit what is sampled. */
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns);
 

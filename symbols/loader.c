@@ -530,6 +530,11 @@ bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e,
 	return false;
 }
 
+bool symsource_wants_exits(const struct symsource *src)
+{
+	return src->wants_evidence;
+}
+
 bool symsource_lookup(const struct symsource *src, uint64_t addr, struct symbol *out)
 {
 	if (src->map)

@@ -157,6 +157,8 @@ void symsource_refresh(struct symsource *src, int64_t now_ns);
  * true. Cheap enough for every tick.
  */
 bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e, size_t n);
+/* A vmlinux waits for exits that tell its slide: the more different ones, the sooner. */
+bool symsource_wants_exits(const struct symsource *src);
 
 /* The name behind a number; out->start is relative to the table. False: no longer known. */
 bool symbols_symbol(const struct symbols *s, uint32_t table, uint32_t index, struct symbol *out);

@@ -170,6 +170,7 @@ static void exits_find_the_slide(void **state)
 	sample_at(&t, LINKED + MOVED + 0x210); /* asks for the guest's symbols */
 	assert_true(ready(&t));
 	check_interval(&t, "k:[guest 0xffffffff9c600000]", "slide is not known");
+	assert_true(engine_symbols_wants_exits(t.e));
 	exit_at(&t, 0x72, LINKED + MOVED + 0x204);
 	exit_at(&t, 0x7c, LINKED + MOVED + 0x306);
 	exit_at(&t, 0x78, LINKED + MOVED + 0x108);
@@ -179,6 +180,39 @@ static void exits_find_the_slide(void **state)
 	assert_true(ready(&t));
 	for (int i = 0; i < 3; i++)
 		sample_at(&t, LINKED + MOVED + 0x210);
+	check_interval(&t, "k:native_cpuid", "a vmlinux has no symbols of modules");
+	assert_false(engine_symbols_wants_exits(t.e));
+	end(&t);
+}
+
+/* An idle guest halts again and again: what else it does is in the same batch, once. */
+static void rare_exits_of_a_batch_find_it_too(void **state)
+{
+	struct test t = start(GUEST_VMLINUX, path);
+	struct sample s[128];
+
+	(void)state;
+	sample_at(&t, LINKED + MOVED + 0x210);
+	assert_true(ready(&t));
+	check_interval(&t, "k:[guest 0xffffffff9c600000]", "slide is not known");
+	for (int i = 0; i < 128; i++)
+		s[i] = (struct sample){.time = t.now,
+				       .tid = PID + 1,
+				       .type = EV_EXIT,
+				       .isa = ISA_SVM,
+				       .key = 0x78,
+				       .aux = LINKED + MOVED + 0x108};
+	s[80].key = 0x72;
+	s[80].aux = LINKED + MOVED + 0x204;
+	s[127].key = 0x7c;
+	s[127].aux = LINKED + MOVED + 0x306;
+	engine_symbols_exits(t.e, s, 128);
+	engine_symbols_tick(t.e, t.now); /* in the first answer, or asked for again by it */
+	while (engine_symbols_wants_exits(t.e)) {
+		assert_true(ready(&t));
+		engine_symbols_tick(t.e, t.now);
+	}
+	sample_at(&t, LINKED + MOVED + 0x210);
 	check_interval(&t, "k:native_cpuid", "a vmlinux has no symbols of modules");
 	end(&t);
 }
@@ -250,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exits_find_the_slide),
+		cmocka_unit_test(rare_exits_of_a_batch_find_it_too),
 		cmocka_unit_test(samples_refuse_another_boot),
 		cmocka_unit_test(a_caller_is_where_its_call_is),
 	};
