@@ -69,11 +69,13 @@ def wait(p, limit):
     beside others' work everything takes its time.
     """
     start, waited = time.monotonic(), lab_guests.waited()
+    more = 0.0
     while True:
         try:
             return p.wait(2)
         except subprocess.TimeoutExpired:
-            if time.monotonic() - start > limit + (lab_guests.waited() - waited) / 2:
+            more = max(more, (lab_guests.waited() - waited) / 2)  # 0 when it is not known in this moment
+            if time.monotonic() - start > limit + more:
                 return "limit"
 
 

@@ -337,7 +337,7 @@ def thread_ends():
     g.go()
     while os.path.exists(f"/proc/{g.pid}/task/{g.tid(0)}"):
         top.skip(1)
-    top.skip(6)
+    top.settle().skip(6)
     upto = len(top.records)  # they end before the other vCPU is stopped, which is an exit too
     g.stop()
     r = top.end()[:upto]

@@ -17,9 +17,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
 kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
 monitor=$cache/monitor # .in, .out: QEMU's
-# Without a line for so long the lab is taken for dead; it says something every 5 s. Another way to go silent, seen
-# once: one CPU takes a breakpoint (asm_exc_int3) for ever where the other, which waits for a lock of its, has patched
-# the kernel's text. No interrupt helps there.
+# Without a line for so long the lab is taken for dead; it says something every 5 s.
 silence=40
 
 # In the order in which they need each other; what is built into a kernel has no file.
@@ -163,13 +161,16 @@ where_it_is() {
 }
 
 # How long the emulated CPUs (and QEMU's other threads) waited for real ones so far, in ns: a test
-# that compares times wants to know that ($RESULTS of the boot, .waited).
+# that compares times wants to know that ($RESULTS of the boot, .waited). What a thread waited that has ended since is
+# missing in the sum. The file is never seen half-written.
 note_waits() {
 	local f wait sum=0
 	for f in /proc/"$qemu"/task/*/schedstat; do
 		read -r _ wait _ <"$f" && sum=$((sum + wait))
 	done 2>/dev/null
-	echo "$sum" >"$results/.waited"
+	[ $((sum / 1000000000)) -gt "$waited" ] || return 0
+	echo "$sum" >"$results/.waited.new"
+	mv "$results/.waited.new" "$results/.waited"
 	waited=$((sum / 1000000000))
 }
 
@@ -179,7 +180,18 @@ note_waits() {
 # pending, and then all is taken.
 wake_up() {
 	echo nmi >"$monitor.in"
-	woken=$((woken + 1))
+	woken="an NMI"
+}
+
+# Another way to go silent: one CPU takes a breakpoint (asm_exc_int3) for ever where the other, which waits for a lock
+# of its, has patched the kernel's text. No interrupt helps there.
+translate_anew() {
+	echo "gdbserver unix:$cache/gdb,server=on,wait=off" >"$monitor.in"
+	sleep 1
+	timeout 10 python3 "$top/tests/qemu_retranslate.py" "$cache/gdb" >&2 || :
+	echo "gdbserver none" >"$monitor.in"
+	rm -f "$cache/gdb"
+	woken="new translation"
 }
 
 # What the lab says next, in $line; each second without it is interrupted, by a key on its console for when all its
@@ -194,7 +206,10 @@ next_line() {
 		part=$line quiet=$((quiet + 1))
 		[ "$quiet" -lt "$silence" ] || return 2
 		echo >&7
-		[ $((quiet % 15)) -ne 0 ] || wake_up
+		case $quiet in
+		15) wake_up ;;
+		25) translate_anew ;;
+		esac
 	done
 }
 
@@ -207,7 +222,7 @@ allowed() {
 
 # Prints what the lab says until it is off. 0: it is off; 1: it went silent; 124: the time is up.
 follow() {
-	local line r waited=0 woken=0 start=$SECONDS
+	local line r waited=0 woken='' start=$SECONDS
 	while :; do
 		r=0
 		next_line || r=$?
@@ -217,8 +232,8 @@ follow() {
 		'') ;;
 		*) printf '%s\n' "$line" ;;
 		esac
-		[ "$woken" -eq 0 ] || [ "$r" -eq 2 ] || echo "lab: it was silent; an NMI woke it" >&2
-		woken=0
+		[ -z "$woken" ] || [ "$r" -eq 2 ] || echo "lab: it was silent until $woken" >&2
+		woken=''
 		[ "$r" -eq 2 ] && return 1
 		[ "$r" -eq 1 ] && return 0
 		[ $((SECONDS - start)) -lt "$(allowed)" ] || return 124

@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -215,16 +216,27 @@ def perf_split(data, tid, seconds):
 
 def perf_record(data, *args):
     """
-    Records the whole host, as kvmtop samples it, until the process gets its SIGINT. It begins before kvmtop does and
-    ends after it: what is compared are kvmtop's seconds (seconds_of).
+    Records the whole host, as kvmtop samples it, from now on until end_perf(). It begins before kvmtop does and ends
+    after it: what is compared are kvmtop's seconds (seconds_of).
     """
-    return n.child(["perf", *args, "record", "-B", "-N", "-q", "-a", "-e", "cpu-clock", "-F", "997",
-                    "-k", "CLOCK_MONOTONIC", "-o", data], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    (told, tell), (answer, answers) = os.pipe(), os.pipe()
+    p = n.child(["perf", *args, "record", "-B", "-N", "-q", "-a", "-e", "cpu-clock", "-F", "997", "-k", "CLOCK_MONOTONIC",
+                 "-D", "-1", "--control", f"fd:{told},{answers}", "-o", data],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=(told, answers))
+    for fd in (told, answers):
+        os.close(fd)
+    os.write(tell, b"enable\n")
+    if not select.select([answer], [], [], 120)[0] or not os.read(answer, 64).startswith(b"ack"):
+        raise RuntimeError("perf record does not start")
+    p.ends = tell, answer
+    return p
 
 
 def end_perf(p):
     p.send_signal(signal.SIGINT)
-    p.communicate(timeout=60)
+    p.communicate(timeout=120)
+    for fd in p.ends:
+        os.close(fd)
 
 
 def split_beside_perf():
@@ -233,7 +245,6 @@ def split_beside_perf():
     data = os.path.join(TMP, "split.data")
     g.go()
     perf = perf_record(data)
-    time.sleep(1)
     r = watch(g.pid, seconds=10, ready=sampled)
     end_perf(perf)
     g.stop()
@@ -276,7 +287,6 @@ def beside_perf_kvm(guest, load):
     data = os.path.join(TMP, f"{load}.data")
     guest.load(load)
     perf = perf_record(data, "kvm", "--guest", "--guestkallsyms=/proc/kallsyms", "--guestmodules=/proc/modules")
-    time.sleep(1)
     r = watch(guest.pid, "--guestkallsyms", "web01=/proc/kallsyms", seconds=6, delay=1, ready=named)
     end_perf(perf)
     guest.rest()
