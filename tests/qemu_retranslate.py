@@ -29,6 +29,11 @@ class Gdb:
 
     def ask(self, text):
         self.s.sendall(f"${text}#{sum(text.encode()) & 255:02x}".encode())
+        while (answer := self.packet()).startswith("T"):
+            pass  # not an answer: that it has stopped
+        return answer
+
+    def packet(self):
         while not (m := re.search(rb"\$([^#]*)#..", self.rest)):
             got = self.s.recv(65536)
             if not got:

@@ -189,7 +189,7 @@ translate_anew() {
 	echo "gdbserver unix:$cache/gdb,server=on,wait=off" >"$monitor.in"
 	sleep 1
 	timeout 10 python3 "$top/tests/qemu_retranslate.py" "$cache/gdb" >&2 || :
-	echo "gdbserver none" >"$monitor.in"
+	printf '%s\n' "gdbserver none" cont >"$monitor.in"
 	rm -f "$cache/gdb"
 	woken="new translation"
 }
