@@ -255,7 +255,7 @@ class Kvmtop:
     def next(self):
         """The next record, None after the last one."""
         try:
-            line = self.queue.get(timeout=self.delay * 5 + (60 if SANITIZED else 15))
+            line = self.queue.get(timeout=self.delay * 5 + 60)
         except queue.Empty:
             raise TimeoutError(f"no record; stderr: {self.stderr()}") from None
         if line is None:
