@@ -32,9 +32,10 @@ static void probe_schedstat(const struct collector_env *env, struct probes *out)
 
 static void probe_quota(const struct collector_env *env, struct probes *out)
 {
+	/* A controller has one hierarchy: where v1 has cpu, v2 may be there without it. */
 	static const char *const files[] = {
-		"sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/unified/cgroup.controllers",
-		"sys/fs/cgroup/cpu/tasks", "sys/fs/cgroup/cpu,cpuacct/tasks"};
+		"sys/fs/cgroup/cpu/tasks", "sys/fs/cgroup/cpu,cpuacct/tasks",
+		"sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/unified/cgroup.controllers"};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		int fd = sysroot_openat(env->root, files[i], O_PATH | O_CLOEXEC);

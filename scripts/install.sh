@@ -4,7 +4,8 @@
 # $DESTDIR$PREFIX, or takes exactly those files away. One list serves both.
 set -eu
 what=$1 program=$2
-root=${DESTDIR:-}${PREFIX:-/usr/local}
+prefix=${PREFIX:-/usr/local}
+root=${DESTDIR:-}$prefix
 
 put() { # put MODE FILE FOLDER [NAME]
 	to=$root/$3/${4:-$(basename "$2")}
@@ -22,6 +23,15 @@ done
 put 644 docs/kvmtop.schema.json share/doc/kvmtop
 put 644 docs/recording.md share/doc/kvmtop
 put 644 contrib/systemd/kvmtop-record.service lib/systemd/system
+if [ "$what" = uninstall ]; then
+	# A folder of ours alone; somebody else's file in it keeps it.
+	rmdir "$root/share/doc/kvmtop" 2>/dev/null || [ ! -e "$root/share/doc/kvmtop" ] || echo "left: $root/share/doc/kvmtop"
+else
+	# systemd wants the whole path of the program.
+	unit=$root/lib/systemd/system/kvmtop-record.service
+	quoted=$(printf '%s' "$prefix" | sed 's/[\\&|]/\\&/g')
+	sed -i "s|^ExecStart=/usr/local/|ExecStart=$quoted/|" "$unit"
+fi
 put 644 contrib/completions/kvmtop.bash share/bash-completion/completions kvmtop
 put 644 contrib/completions/_kvmtop share/zsh/site-functions
 put 644 contrib/completions/kvmtop.fish share/fish/vendor_completions.d

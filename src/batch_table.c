@@ -129,11 +129,15 @@ static bool has_column(const struct batch_columns *c, const struct field *f)
 
 static int no_field(const struct batch_table *t, const char *name, char *err, size_t size)
 {
+	const char *hint = "";
 	char safe[60];
 
 	text_escape(safe, sizeof(safe), name);
-	snprintf(err, size, "--fields: table %s has no field '%s': see kvmtop --fields help",
-		 t->name, safe);
+	/* A VM's name has another id where the rows are not VMs. */
+	if (strcasecmp(name, "name") == 0 && batch_field_find(t, "vm"))
+		hint = " (the VM's name is vm there)";
+	snprintf(err, size, "--fields: table %s has no field '%s'%s: see kvmtop --fields help",
+		 t->name, safe, hint);
 	return -EINVAL;
 }
 

@@ -38,9 +38,13 @@ static int choose_range(struct bundle *b, char *err)
 	if (store_time_range(b->o->at, held.last, &b->from, &b->to))
 		return 0;
 	text_escape(safe, sizeof(safe), b->o->at);
-	snprintf(err, BUNDLE_ERR,
-		 "--at '%s': not a range of time: give 03:00-03:10, 'yesterday 03:12', or -2h",
-		 safe);
+	if (b->from > b->to)
+		snprintf(err, BUNDLE_ERR, "--at '%s': its end is before its beginning", safe);
+	else
+		snprintf(err, BUNDLE_ERR,
+			 "--at '%s': not a range of time: give 03:00-03:10, 'yesterday 03:12', or "
+			 "-2h",
+			 safe);
 	return -EINVAL;
 }
 

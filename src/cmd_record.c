@@ -385,7 +385,8 @@ static int finish(struct recorder *r, int rc, const char *err)
 		return STATUS_FAILED;
 	}
 	text_escape(safe, sizeof(safe), r->path);
-	fprintf(stderr, "kvmtop: %llu intervals recorded in %s", atomic_load(&r->written), safe);
+	fprintf(stderr, "kvmtop: %llu interval%s recorded in %s", atomic_load(&r->written),
+		atomic_load(&r->written) == 1 ? "" : "s", safe);
 	if (r->missing)
 		fprintf(stderr, ", %" PRIu64 " could not be written", r->missing);
 	fputs("\n", stderr);

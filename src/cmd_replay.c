@@ -119,6 +119,10 @@ static int choose_range(struct replay *r, char *err)
 	if (store_time_range(r->o->at, r->range.last, &r->from, &r->to))
 		return check_range(r, err);
 	text_escape(safe, sizeof(safe), r->o->at);
+	if (r->from > r->to) {
+		snprintf(err, ERR_SIZE, "--at '%s': its end is before its beginning", safe);
+		return -EINVAL;
+	}
 	snprintf(err, ERR_SIZE,
 		 "--at '%s': not a time: give 03:12, 'yesterday 03:12', 2026-11-29T03:12, -2h, or "
 		 "two of them as in 03:00-03:10",

@@ -30,6 +30,7 @@ struct job {
 	int *pids, *vcpus;
 	struct perfdata *p;
 	struct report r;
+	bool usage; /* what was asked for cannot be had of this kind of file */
 	bool samples; /* a recording of addresses, not of KVM's events */
 	struct report_samples s;
 	bool recorded; /* a recording of kvmtop's */
@@ -105,6 +106,7 @@ static int read_samples(struct job *j)
 			"kvmtop: %s: samples of where CPUs were, not KVM's events: leave --key, "
 			"--reverse, --vcpu and --explain-perf away\n",
 			j->shown);
+		j->usage = true;
 		return -EINVAL;
 	}
 	j->samples = true;
@@ -127,6 +129,7 @@ static int read_file(struct job *j)
 	if (j->o->by_name) {
 		fprintf(stderr,
 			"kvmtop: --vm: a file of perf's knows processes only: give -p PID\n");
+		j->usage = true;
 		return -EINVAL;
 	}
 	rc = open_file(j);
@@ -181,6 +184,7 @@ static int read_recording(struct job *j)
 		fprintf(stderr,
 			"kvmtop: %s: %s: for files of perf's, not for a recording: leave it away\n",
 			j->shown, option);
+		j->usage = true;
 		return -EINVAL;
 	}
 	rc = store_span_open(&j->span, err, sizeof(err));
@@ -388,5 +392,7 @@ int cmd_report(const struct options *o)
 	perfdata_free(j.p);
 	free(j.pids);
 	free(j.vcpus);
+	if (j.usage)
+		return STATUS_USAGE;
 	return rc ? STATUS_FAILED : STATUS_OK;
 }

@@ -61,6 +61,11 @@ const char *diff_kind_name(const struct diff_row *r)
 	return "";
 }
 
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 /* Cut in its middle and filled up to `width` columns. */
 static void put_word(struct out *out, const char *text, size_t width)
 {
@@ -119,6 +124,14 @@ static void put_share(struct out *out, double share)
 		out_printf(out, " %6.1f", share);
 }
 
+/* Means over vCPUs stand among shares of the host's CPUs, which they are no part of. */
+static const char *host_name(const char *name)
+{
+	if (strcmp(name, "steal") == 0)
+		return "mean steal of vCPUs (of their time)";
+	return strcmp(name, "exit") == 0 ? "mean exit time of vCPUs (of theirs)" : name;
+}
+
 static void put_row(const struct diff *d, const struct diff_row *r, struct out *out)
 {
 	bool shares = r->what >= DIFF_WAITED;
@@ -135,7 +148,8 @@ static void put_row(const struct diff *d, const struct diff_row *r, struct out *
 	else if (r->what == DIFF_SYMBOLS && *diff_kind_name(r))
 		snprintf(what, sizeof(what), "%s %s", diff_kind_name(r), r->name);
 	else
-		snprintf(what, sizeof(what), "%s", r->name);
+		snprintf(what, sizeof(what), "%s",
+			 r->what == DIFF_HOSTS ? host_name(r->name) : r->name);
 	put_word(out, what, r->pair == DIFF_HOST ? WHAT_WIDTH + VM_WIDTH + 1 : WHAT_WIDTH);
 	put_number(out, r->a_known, r->a, false);
 	put_number(out, r->b_known, r->b, false);
@@ -185,11 +199,11 @@ static void put_side(const struct diff_side *s, struct out *out)
 		out_printf(out, "%.4g s that perf recorded: ", (double)s->length / 1e9);
 	else
 		out_printf(out, "%s to %s: ", from, to);
-	out_printf(out, "%llu intervals of %.3g", (unsigned long long)s->intervals,
-		   (double)s->shortest / 1e9);
+	out_printf(out, "%llu interval%s of %.3g", (unsigned long long)s->intervals,
+		   plural(s->intervals), (double)s->shortest / 1e9);
 	if (s->longest > s->shortest * 1.05)
 		out_printf(out, " to %.3g", (double)s->longest / 1e9);
-	out_printf(out, " s, %zu VMs, %u vCPUs\n", s->nvm, nvcpu);
+	out_printf(out, " s, %zu VM%s, %u vCPU%s\n", s->nvm, plural(s->nvm), nvcpu, plural(nvcpu));
 	if (s->lost)
 		out_printf(out, "   %llu events were lost: counts of exits are too low by them\n",
 			   (unsigned long long)s->lost);
@@ -276,9 +290,10 @@ static void put_vms(const struct diff *d, struct out *out)
 			continue;
 		out_text(out, said++ ? "" : "\n");
 		put_word(out, a->name, VM_WIDTH);
-		out_printf(out, " (%u vCPUs) is ", a->nvcpu);
+		out_printf(out, " (%u vCPU%s) is ", a->nvcpu, plural(a->nvcpu));
 		put_word(out, b->name, VM_WIDTH);
-		out_printf(out, " (%u vCPUs), by %s\n", b->nvcpu, diff_by_name(d->pair[i].by));
+		out_printf(out, " (%u vCPU%s), by %s\n", b->nvcpu, plural(b->nvcpu),
+			   diff_by_name(d->pair[i].by));
 	}
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t i = 0; i < d->side[side].nvm; i++) {
@@ -287,7 +302,8 @@ static void put_vms(const struct diff *d, struct out *out)
 			out_text(out, said++ ? "" : "\n");
 			out_printf(out, "only in %s: ", d->side[side].label);
 			put_word(out, d->side[side].vm[i].name, VM_WIDTH);
-			out_printf(out, " (%u vCPUs)\n", d->side[side].vm[i].nvcpu);
+			out_printf(out, " (%u vCPU%s)\n", d->side[side].vm[i].nvcpu,
+				   plural(d->side[side].vm[i].nvcpu));
 		}
 	}
 }

@@ -55,6 +55,16 @@ static void put_share(struct out *o, const char *name, struct value v)
 	out_printf(o, " %s %s", name, buf);
 }
 
+/* How many CPUs is not known without the collector of them. */
+static void put_counts(struct out *o, const struct snap_host *h, bool guessed)
+{
+	if (h->ncpu)
+		out_printf(o, " %u CPU", h->ncpu);
+	else
+		out_text(o, " - CPU");
+	out_printf(o, " %s%u VM %u vCPU", guessed ? "~" : "", h->nvm, h->nvcpu);
+}
+
 /* The screen's first lines: the host, and what is remarkable. */
 static void put_host(struct out *o, const struct snapshot *s, const struct filter *only)
 {
@@ -64,8 +74,8 @@ static void put_host(struct out *o, const struct snapshot *s, const struct filte
 	format_time(time, sizeof(time), s->wall);
 	out_printf(o, "# %s ", time);
 	format_escaped(o, text_escape_word, h->node ? h->node : "");
-	out_printf(o, " %.3fs %u CPU %u VM %u vCPU", (double)s->dt / 1e9, h->ncpu, h->nvm,
-		   h->nvcpu);
+	out_printf(o, " %.3fs", (double)s->dt / 1e9);
+	put_counts(o, h, snapshot_any_guessed(s));
 	put_share(o, "usr", h->usr);
 	put_share(o, "sys", h->sys);
 	put_share(o, "irq", h->irq);
@@ -162,6 +172,16 @@ static void put_head(const struct format_state *f, struct out *o)
 	out_text(o, "\n");
 }
 
+/* "qemu-system-x86 44%": a _ would make the share a part of the name. */
+static void mark_share(char *text)
+{
+	char *blank = strrchr(text, ' ');
+	size_t digits = blank ? strspn(blank + 1, "0123456789") : 0;
+
+	if (digits && strcmp(blank + 1 + digits, "%") == 0)
+		*blank = ':';
+}
+
 /* Prose reads better with _ than with \x20; in a name each byte counts. */
 static void put_word(const struct format_state *f, struct out *o, size_t i, const char *text)
 {
@@ -180,6 +200,8 @@ static void put_word(const struct format_state *f, struct out *o, size_t i, cons
 		return;
 	}
 	escape(buf, need, text);
+	if (c->f->flags & FIELD_PROSE)
+		mark_share(buf);
 	blanks_to(buf, '_');
 	pad(o, c, buf, i + 1 == f->columns.n);
 	free(buf);

@@ -223,10 +223,10 @@ static bool is_stale(struct merge *m, const struct merge_cpu *c, unsigned vcpu,
 	return others && (a > b || a > m->host.last || b < m->host.first);
 }
 
-static int resolve_cpu(struct merge *m, struct merge_input *g, unsigned cpu, bool *known)
+static int resolve_cpu(struct merge *m, struct merge_input *g, unsigned cpu, unsigned vcpu,
+		       bool *known)
 {
 	struct merge_cpu *c = &g->cpu[cpu];
-	unsigned vcpu = merge_vcpu_of(g, cpu);
 	const struct merge_given *given = given_for(g, vcpu, false);
 	const struct merge_given *scale = given_for(g, vcpu, true);
 	const struct tsc_chain *chain;
@@ -260,6 +260,53 @@ static int borrow(struct merge *m, struct merge_cpu *c, const struct merge_cpu *
 	return 0;
 }
 
+/* The first vCPU that something is known of: given, or else by the trace. False: there is none. */
+static bool first_known(const struct merge *m, const struct merge_input *g, unsigned *vcpu)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < g->ngiven; i++) {
+		const struct merge_given *one = &g->given[i];
+
+		if (one->is_scale || one->vcpu < 0 || (found && (unsigned)one->vcpu >= *vcpu))
+			continue;
+		*vcpu = (unsigned)one->vcpu;
+		found = true;
+	}
+	if (found)
+		return true;
+	for (size_t i = 0; i < m->epochs.n; i++) {
+		if (found && m->epochs.chain[i].vcpu >= *vcpu)
+			continue;
+		*vcpu = m->epochs.chain[i].vcpu;
+		found = true;
+	}
+	return found;
+}
+
+/* None of the vCPUs that have lines is known: one without a line may be. */
+static int borrow_from_silent(struct merge *m, struct merge_input *g,
+			      const struct merge_cpu **first)
+{
+	unsigned vcpu = 0;
+	bool known = false;
+	int rc;
+
+	if (!first_known(m, g, &vcpu))
+		return 0;
+	for (unsigned i = 0; i < g->ncpus; i++) {
+		if (!g->cpu[i].seen)
+			continue;
+		rc = resolve_cpu(m, g, i, vcpu, &known);
+		if (known) {
+			g->cpu[i].borrowed = true;
+			*first = &g->cpu[i];
+		}
+		return rc;
+	}
+	return 0;
+}
+
 static int resolve_guest(struct merge *m, struct merge_input *g)
 {
 	const struct merge_cpu *first = NULL;
@@ -270,10 +317,12 @@ static int resolve_guest(struct merge *m, struct merge_input *g)
 		bool known = false;
 
 		if (g->cpu[i].seen)
-			rc = resolve_cpu(m, g, i, &known);
+			rc = resolve_cpu(m, g, i, merge_vcpu_of(g, i), &known);
 		if (known && !first)
 			first = &g->cpu[i];
 	}
+	if (!rc && !first)
+		rc = borrow_from_silent(m, g, &first);
 	for (unsigned i = 0; i < g->ncpus && !rc && first; i++)
 		if (g->cpu[i].seen && !g->cpu[i].nspans)
 			rc = borrow(m, &g->cpu[i], first);

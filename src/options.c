@@ -446,7 +446,7 @@ const struct option_row option_rows[] = {
 	{'r', "reverse", NULL, "turn the order round", NULL, SHOWS | FOR_REPORT, false, parse_reverse},
 	{OPT_FORMAT, "format", "FORMAT", "as text, csv or json (text)", "text csv json",
 	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR | FOR_DIFF | FOR_REPORT, false, parse_format},
-	{OPT_TABLE, "table", "TABLE", "which rows: cpu, host, vm, vcpu, tsc, exit, vcpu-exit, exit-code, slow, symbol, vcpu-symbol, pcpu, thread, task or finding (vm in text, cpu in csv, all in json)",
+	{OPT_TABLE, "table", "TABLE", "which rows: @tables (vm in text, cpu in csv, all in json)",
 	 "@tables", FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_table},
 	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
 	 FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_fields},

@@ -97,7 +97,7 @@ struct option_row {
 	int letter; /* 'd', or above 255 where there is none */
 	const char *name; /* "delay" */
 	const char *arg; /* "SEC", NULL: takes none */
-	const char *help; /* what it does, with the default */
+	const char *help; /* what it does, with the default; "@tables": the tables' names */
 	const char *values; /* for completions: "text csv json", "@fields", "@files" (folders),
 			       "@path", NULL */
 	unsigned commands; /* FOR_… */

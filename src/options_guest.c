@@ -47,11 +47,32 @@ static const char *wrong_kallsyms(const char *path)
 	return wrong;
 }
 
+/* What its first bytes tell of a vmlinux; a packed one is looked into when it is read. */
+static const char *wrong_vmlinux(const char *path)
+{
+	static const char elf[] = {0x7f, 'E', 'L', 'F'}, gzip[] = {0x1f, (char)0x8b},
+			  xz[] = {(char)0xfd, '7', 'z', 'X', 'Z'};
+	char head[8] = "";
+	int fd = bytes_open(path);
+	ssize_t n;
+
+	if (fd < 0)
+		return bytes_error(fd);
+	n = pread(fd, head, sizeof(head), 0);
+	close(fd);
+	if (n < 0)
+		return strerror(errno);
+	if (memcmp(head, elf, sizeof(elf)) == 0 || memcmp(head, gzip, sizeof(gzip)) == 0 ||
+	    memcmp(head, xz, sizeof(xz)) == 0)
+		return NULL;
+	return "no vmlinux: neither ELF nor packed";
+}
+
 /* What to give. */
 static const char *const give[] = {
 	[GUEST_KALLSYMS] = "a copy of the guest's /proc/kallsyms",
 	[GUEST_MODULES] = "a copy",
-	[GUEST_VMLINUX] = "a copy",
+	[GUEST_VMLINUX] = "the vmlinux of the guest's kernel",
 	[GUEST_MOUNT] = "a folder of mounted guests",
 };
 
@@ -116,15 +137,36 @@ static int check(const struct guest_file_option *g, char *err, size_t size)
 		wrong = "not a regular file";
 	else if (g->what == GUEST_KALLSYMS)
 		wrong = wrong_kallsyms(g->file);
+	else if (g->what == GUEST_VMLINUX)
+		wrong = wrong_vmlinux(g->file);
 	if (!wrong)
 		return 0;
 	return options_bad(err, size, "--%s '%s': %s: give the path of %s that can be read", option,
 			   options_shown(g->file, buf, sizeof(buf)), wrong, give[g->what]);
 }
 
+static int check_root(const char *root, char *err, size_t size)
+{
+	const char *wrong = NULL;
+	struct stat st;
+	char buf[80];
+
+	if (!root)
+		return 0;
+	if (stat(root, &st) < 0)
+		wrong = strerror(errno);
+	else if (!S_ISDIR(st.st_mode))
+		wrong = "not a folder";
+	if (!wrong)
+		return 0;
+	return options_bad(err, size,
+			   "--root '%s': %s: give the folder that has the host's proc and sys",
+			   options_shown(root, buf, sizeof(buf)), wrong);
+}
+
 int options_check_files(const struct options *o, char *err, size_t size)
 {
-	int rc = 0;
+	int rc = check_root(o->root, err, size);
 
 	for (size_t i = 0; i < o->guest_files.n && !rc; i++)
 		rc = check(&o->guest_files.option[i], err, size);

@@ -13,6 +13,7 @@
 
 #define HELP_WIDTH 79 /* of a terminal of 80 columns */
 #define HELP_COLUMN 26
+#define HELP_SIZE 1024 /* of an option, its list of tables filled in */
 #define FIELD_COLUMN 30 /* of --fields help */
 
 /* Text from `column` on, broken between words; `at` columns of its first line are taken. */
@@ -41,9 +42,32 @@ static void put_wrapped(FILE *to, const char *text, int at, int column)
 	fputc('\n', to);
 }
 
+/* The row's help with the names of all tables in the place of "@tables". */
+static const char *help_of(const struct option_row *r, char *buf, size_t size)
+{
+	static const char word[] = "@tables";
+	const char *at = strstr(r->help, word);
+	size_t n;
+
+	if (!at)
+		return r->help;
+	snprintf(buf, size, "%.*s", (int)(at - r->help), r->help);
+	for (size_t i = 0; i < batch_ntables; i++) {
+		n = strlen(buf);
+		snprintf(buf + n, size - n, "%s%s",
+			 i == 0			  ? ""
+			 : i + 1 == batch_ntables ? " or "
+						  : ", ",
+			 batch_tables[i].name);
+	}
+	n = strlen(buf);
+	snprintf(buf + n, size - n, "%s", at + sizeof(word) - 1);
+	return buf;
+}
+
 static void put_option(FILE *to, const struct option_row *r)
 {
-	char head[64];
+	char head[64], help[HELP_SIZE];
 	int n;
 
 	if (r->letter < 256)
@@ -53,7 +77,7 @@ static void put_option(FILE *to, const struct option_row *r)
 	if (r->arg)
 		n += snprintf(head + n, sizeof(head) - (size_t)n, " %s", r->arg);
 	fputs(head, to);
-	put_wrapped(to, r->help, n, HELP_COLUMN);
+	put_wrapped(to, help_of(r, help, sizeof(help)), n, HELP_COLUMN);
 }
 
 static const char *words_of(const struct command *c)
@@ -141,9 +165,19 @@ void options_fields_help(FILE *to)
 		enum field_table t;
 		const char *tables;
 	} parts[] = {
-		{TABLE_VM, "vm, cpu"}, {TABLE_VCPU, "vcpu, cpu"},  {TABLE_EXIT, "exit, vcpu-exit"},
-		{TABLE_HOST, "host"},  {TABLE_CPU, "pcpu"},	   {TABLE_THREAD, "thread"},
-		{TABLE_TASK, "task"},  {TABLE_FINDING, "finding"},
+		{TABLE_VM, "vm, cpu"},
+		{TABLE_VCPU, "vcpu, cpu"},
+		{TABLE_EXIT, "exit, vcpu-exit"},
+		{TABLE_CODE, "exit-code"},
+		{TABLE_SLOW, "slow"},
+		{TABLE_SYMBOL, "symbol, vcpu-symbol"},
+		{TABLE_WAITED, "waited, vcpu-waited"},
+		{TABLE_PMU, "pmu"},
+		{TABLE_HOST, "host"},
+		{TABLE_CPU, "pcpu"},
+		{TABLE_THREAD, "thread"},
+		{TABLE_TASK, "task"},
+		{TABLE_FINDING, "finding"},
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -266,11 +300,13 @@ static void put_quoted(FILE *to, const char *text, const char *escape)
 
 static void zsh_option(FILE *to, const struct option_row *r)
 {
+	char help[HELP_SIZE];
+
 	if (r->letter < 256)
 		fprintf(to, "\t'(-%c --%s)'{-%c,--%s}'[", r->letter, r->name, r->letter, r->name);
 	else
 		fprintf(to, "\t'--%s[", r->name);
-	put_quoted(to, r->help, "[]:\\");
+	put_quoted(to, help_of(r, help, sizeof(help)), "[]:\\");
 	fputc(']', to);
 	if (r->arg) {
 		fprintf(to, ":%s:", r->arg);
@@ -314,6 +350,7 @@ static void completion_fish(FILE *to)
 	}
 	for (size_t i = 0; i < option_nrows; i++) {
 		const struct option_row *r = &option_rows[i];
+		char help[HELP_SIZE];
 
 		if (r->hidden)
 			continue;
@@ -333,7 +370,7 @@ static void completion_fish(FILE *to)
 			fputc('\'', to);
 		}
 		fputs(" -d '", to);
-		put_quoted(to, r->help, "\\");
+		put_quoted(to, help_of(r, help, sizeof(help)), "\\");
 		fputs("'\n", to);
 	}
 }
@@ -379,10 +416,12 @@ static void dump_options(FILE *to)
 {
 	for (size_t i = 0; i < option_nrows; i++) {
 		const struct option_row *r = &option_rows[i];
+		char help[HELP_SIZE];
 
 		fprintf(to, "%s\t%.1s\t%s\t%s\n", r->name,
 			r->letter < 256 ? (const char[]){(char)r->letter, '\0'} : "",
-			r->arg ? r->arg : "", r->hidden ? "hidden" : r->help);
+			r->arg ? r->arg : "",
+			r->hidden ? "hidden" : help_of(r, help, sizeof(help)));
 	}
 }
 

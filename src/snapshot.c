@@ -153,3 +153,11 @@ const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
 	va_end(ap);
 	return p ? p : "";
 }
+
+bool snapshot_any_guessed(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nvms; i++)
+		if (s->vms[i].quality & SNAP_QUALITY_GUESSED)
+			return true;
+	return false;
+}

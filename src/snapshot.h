@@ -441,6 +441,9 @@ struct snapshot {
 struct snapshot *snapshot_ref(struct snapshot *s); /* any thread */
 void snapshot_unref(struct snapshot *s); /* any thread; NULL is fine */
 
+/* Is one of its VMs a guess of what /proc shows without root? Then their number is one. */
+bool snapshot_any_guessed(const struct snapshot *s);
+
 /*
  * For those who make one (model, recordings, tests): all memory that a snapshot
  * points to comes from its arena and is freed with it.

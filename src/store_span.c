@@ -65,10 +65,13 @@ static int find_range(struct store_span *s, char *err, size_t size)
 	if (!s->range || store_time_range(s->range, s->held.last, &s->from, &s->to))
 		return 0;
 	text_escape(safe, sizeof(safe), s->range);
-	snprintf(err, size,
-		 "'@%s': not a range of time: give 03:00-03:10, 'yesterday 03:12', "
-		 "2026-11-29T03:12..2026-11-29T03:20, or -2h",
-		 safe);
+	if (s->from > s->to)
+		snprintf(err, size, "'@%s': its end is before its beginning", safe);
+	else
+		snprintf(err, size,
+			 "'@%s': not a range of time: give 03:00-03:10, 'yesterday 03:12', "
+			 "2026-11-29T03:12..2026-11-29T03:20, or -2h",
+			 safe);
 	return -EINVAL;
 }
 

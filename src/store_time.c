@@ -199,10 +199,12 @@ bool store_time_parse(const char *text, int64_t last, int64_t *out)
 bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to)
 {
 	char left[128];
+	int64_t a, b;
 
 	*to = INT64_MAX;
 	if (store_time_parse(text, last, from))
 		return true;
+	*from = INT64_MIN;
 	for (const char *p = text; *p; p++) {
 		size_t n = (size_t)(p - text), gap = strncmp(p, "..", 2) == 0 ? 2 : *p == '-';
 
@@ -210,8 +212,11 @@ bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to
 			continue;
 		memcpy(left, text, n);
 		left[n] = '\0';
-		if (store_time_parse(left, last, from) && store_time_parse(p + gap, last, to))
-			return *from <= *to;
+		if (!store_time_parse(left, last, &a) || !store_time_parse(p + gap, last, &b))
+			continue;
+		*from = a;
+		*to = b;
+		return a <= b;
 	}
 	return false;
 }

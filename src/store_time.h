@@ -12,7 +12,10 @@
  * 03:12 is the last one before it, -2h two hours before it. False: not a time.
  */
 bool store_time_parse(const char *text, int64_t last, int64_t *out);
-/* "FROM-TO", "FROM..TO" or one time: from there on, *to is INT64_MAX. False: neither. */
+/*
+ * "FROM-TO", "FROM..TO" or one time: from there on, *to is INT64_MAX. False: neither,
+ * or (*from > *to then) the second is before the first.
+ */
 bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to);
 /* "90", "90s", "15m", "2h", "7d" in ns, more than 0. False: not a length of time. */
 bool store_duration_parse(const char *text, size_t n, int64_t *out);

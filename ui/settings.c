@@ -15,6 +15,7 @@
 
 #include "columns.h"
 #include "pane.h"
+#include "theme.h"
 
 #define SETTINGS_MAX 65536
 #define LINE_SIZE 2048
@@ -119,6 +120,7 @@ static bool take_pane(struct view *v, const char *value)
 static bool take(struct view *v, char *name, char *value, char *theme, size_t theme_size)
 {
 	struct target t;
+	struct theme any;
 	bool idle;
 
 	if (strncmp(name, "columns.", 8) == 0)
@@ -137,11 +139,10 @@ static bool take(struct view *v, char *name, char *value, char *theme, size_t th
 		v->no_idle = !idle;
 		return true;
 	}
-	if (strcmp(name, "theme") == 0) {
-		snprintf(theme, theme_size, "%s", value);
-		return true;
-	}
-	return false;
+	if (strcmp(name, "theme") != 0 || !theme_ground(value, &any))
+		return false;
+	snprintf(theme, theme_size, "%s", value);
+	return true;
 }
 
 static bool take_line(struct view *v, const char *text, size_t len, char *theme, size_t theme_size)
@@ -162,17 +163,24 @@ static bool take_line(struct view *v, const char *text, size_t len, char *theme,
 	return take(v, trim(name), trim(eq + 1), theme, theme_size);
 }
 
-int settings_parse(const char *text, size_t len, struct view *v, char *theme, size_t theme_size)
+int settings_parse(const char *text, size_t len, struct view *v, char *theme, size_t theme_size,
+		   struct settings_wrong *wrong)
 {
-	int bad = 0;
+	int bad = 0, line = 0;
 
+	if (wrong)
+		*wrong = (struct settings_wrong){0};
 	if (theme_size)
 		theme[0] = '\0';
 	while (len) {
 		const char *nl = memchr(text, '\n', len);
 		size_t n = nl ? (size_t)(nl - text) : len;
 
-		bad += !take_line(v, text, n, theme, theme_size);
+		line++;
+		if (!take_line(v, text, n, theme, theme_size) && !bad++ && wrong) {
+			wrong->line = line;
+			snprintf(wrong->text, sizeof(wrong->text), "%.*s", (int)n, text);
+		}
 		n += nl != NULL;
 		text += n;
 		len -= n;
@@ -202,17 +210,18 @@ static char *load(const char *path, ssize_t *len)
 	return text;
 }
 
-int settings_read(const char *path, struct view *v)
+int settings_read(const char *path, struct view *v, struct settings_wrong *wrong)
 {
 	char theme[16];
 	ssize_t len;
 	char *text = load(path, &len);
+	int bad;
 
 	if (!text)
 		return (int)len;
-	settings_parse(text, (size_t)len, v, theme, sizeof(theme));
+	bad = settings_parse(text, (size_t)len, v, theme, sizeof(theme), wrong);
 	free(text);
-	return 0;
+	return bad;
 }
 
 void settings_theme(const char *path, char *theme, size_t size)
@@ -223,7 +232,7 @@ void settings_theme(const char *path, char *theme, size_t size)
 
 	theme[0] = '\0';
 	if (text)
-		settings_parse(text, (size_t)len, v, theme, size);
+		settings_parse(text, (size_t)len, v, theme, size, NULL);
 	free(text);
 	free(v);
 }

@@ -17,10 +17,23 @@
 
 #include "view.h"
 
-/* Takes what it understands of a text (len bytes); returns how many lines it did not. */
-int settings_parse(const char *text, size_t len, struct view *v, char *theme, size_t theme_size);
-/* The same from a file. -errno where it cannot be read (-ENOENT: there is none). */
-int settings_read(const char *path, struct view *v);
+/* The first line that was not understood. */
+struct settings_wrong {
+	int line; /* from 1; 0: none */
+	char text[60]; /* its beginning, as it stands there */
+};
+
+/*
+ * Takes what it understands of a text (len bytes); returns how many lines it did not. wrong may be
+ * NULL.
+ */
+int settings_parse(const char *text, size_t len, struct view *v, char *theme, size_t theme_size,
+		   struct settings_wrong *wrong);
+/*
+ * The same from a file: how many lines, or -errno where it cannot be read (-ENOENT: there is
+ * none).
+ */
+int settings_read(const char *path, struct view *v, struct settings_wrong *wrong);
 /* The theme that the file asks for: "" none. */
 void settings_theme(const char *path, char *theme, size_t size);
 /*

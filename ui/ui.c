@@ -2,6 +2,7 @@
 /* The screen as a whole: which snapshot is shown, where things go, who draws (ui.h). */
 #include "ui.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,19 @@
 /* Intervals that a message stays on screen when no key takes it away. */
 #define MESSAGE_TICKS 5
 #define SLICE_LEAST (10 * NS_PER_MS)
+
+/* A line that says nothing is most likely a slip: it is told at the start, which goes on. */
+static void read_settings(struct ui *ui)
+{
+	struct settings_wrong wrong;
+	char text[PATH_MAX + 160];
+
+	if (settings_read(ui->settings, &ui->view, &wrong) <= 0)
+		return;
+	snprintf(text, sizeof(text), "settings, line %d: '%s' is left out (%s)", wrong.line,
+		 wrong.text, ui->settings);
+	ui_message(ui, ROLE_WARN, text);
+}
 
 struct ui *ui_new(const struct ui_config *c)
 {
@@ -33,7 +47,7 @@ struct ui *ui_new(const struct ui_config *c)
 		return NULL;
 	}
 	if (ui->settings)
-		settings_read(ui->settings, &ui->view);
+		read_settings(ui);
 	return ui;
 }
 

@@ -100,14 +100,6 @@ static void draw_right(struct ui *ui, const struct area *a, int left)
 	area_right(a, 0, x, is_past(ui) ? ROLE_PAUSED : ROLE_TEXT, when);
 }
 
-static bool any_guessed(const struct snapshot *s)
-{
-	for (size_t i = 0; i < s->nvms; i++)
-		if (s->vms[i].quality & SNAP_QUALITY_GUESSED)
-			return true;
-	return false;
-}
-
 static int draw_host_name(const struct ui *ui, const struct area *a, int x)
 {
 	const struct snap_host *h = &ui->shown->host;
@@ -119,10 +111,12 @@ static int draw_host_name(const struct ui *ui, const struct area *a, int x)
 	if (h->discovered < h->discovering)
 		return area_textf(a, 0, x, ROLE_NOTICE, "  discovering %u/%u", h->discovered,
 				  h->discovering);
-	if (a->w >= 60)
+	if (a->w >= 60 && h->ncpu)
 		x = area_textf(a, 0, x, ROLE_TEXT, "  %u CPU", h->ncpu);
-	x = area_textf(a, 0, x, ROLE_TEXT, "  %s%u VM  %u vCPU", any_guessed(ui->shown) ? "~" : "",
-		       h->nvm, h->nvcpu);
+	else if (a->w >= 60)
+		x = area_text(a, 0, x, ROLE_TEXT, "  - CPU");
+	x = area_textf(a, 0, x, ROLE_TEXT, "  %s%u VM  %u vCPU",
+		       snapshot_any_guessed(ui->shown) ? "~" : "", h->nvm, h->nvcpu);
 	if (value_has(h->overcommit) && a->w >= 66)
 		x = area_textf(a, 0, x, ROLE_DIM, " %.1f:1", h->overcommit.v);
 	return x;

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!v)
 		return 0;
 	view_init(v);
-	settings_parse((const char *)data, len, v, theme, sizeof(theme));
+	settings_parse((const char *)data, len, v, theme, sizeof(theme), NULL);
 	for (int i = 0; i < LIST_NR; i++)
 		check(&v->list_columns[i]);
 	for (int i = 0; i < PANE_MAX; i++)

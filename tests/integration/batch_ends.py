@@ -148,7 +148,7 @@ def errors():
     n.ok(p.returncode == 1 and "--batch" in p.stderr and p.stderr.count("\n") == 1,
          "without a terminal the full screen says how to go on", (p.returncode, p.stderr))
     p = n.run("-b", "-n", "1", "-d", "0.1", "--root", "/nonexistent")
-    n.ok(p.returncode == 1 and p.stderr.count("\n") == 1, "no such root: status 1 and one line",
+    n.ok(p.returncode == 2 and p.stderr.count("\n") == 1, "no such root: status 2 and one line",
          (p.returncode, p.stderr))
     p = n.run("-b", "-n", "2", "-d", "0.1", "-M", "no such VM")
     n.ok(p.returncode == 0 and p.stderr.count("\n") == 1, "a VM that is not there is told once", p.stderr)

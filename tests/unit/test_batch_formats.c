@@ -22,6 +22,7 @@
 struct asked {
 	const char *table, *fields, *sort, *vm, *when;
 	bool reverse, total, whole;
+	bool less; /* CPUs are not known, and the first VM is a guess */
 	int records;
 };
 
@@ -37,6 +38,10 @@ static char *record(const struct format *f, struct asked a)
 	struct made m;
 
 	made_fill(&m);
+	if (a.less) {
+		m.vm[0].quality |= SNAP_QUALITY_GUESSED;
+		m.s.host.ncpu = 0;
+	}
 	job.query = (struct batch_query){
 		.table = batch_table_find(a.table ? a.table : f->default_table),
 		.filter = filter,
@@ -86,10 +91,10 @@ static void text(void **state)
 		       .fields = "name,nvcpu,cpu_pct,guest_pct,sys_pct,steal_max_pct,exit_pct,why"},
 	       HOST FOUND MISSING
 	       "TIME     VM                   vCPU   %CPU %GUEST  %SYS   MAX@v %EXIT WHY\n"
-	       "15:02:03 " SAFE "    2  100.0  ~50.0     -   60.2!   n/a steal_31%\n"
-	       "15:02:03 web01                   2  371.2 ~185.6     -   11.9!   n/a steal_31%\n"
+	       "15:02:03 " SAFE "    2  100.0  ~50.0     -   60.2!   n/a steal:31%\n"
+	       "15:02:03 web01                   2  371.2 ~185.6     -   11.9!   n/a steal:31%\n"
 	       "15:02:03 (other)                 -   98.0      -     -       -     - "
-	       "ceph-osd_22%\n");
+	       "ceph-osd:22%\n");
 	expect(&format_text,
 	       (struct asked){.table = "vcpu", .fields = "vm,vcpu,steal_pct,comm", .vm = "web01"},
 	       HOST MISSING "TIME     VM                   vCPU %STEAL THREAD\n"
@@ -110,6 +115,15 @@ static void text(void **state)
 	       "-\n"
 	       "15:02:03 " SAFE " ioport    0x60:PIN                   2    n/a    n/a\n"
 	       "15:02:03 " SAFE " vmexit    PF_excp                    1 1.50us      -\n");
+}
+
+static void text_of_a_host_half_known(void **state)
+{
+	char *got = record(&format_text, (struct asked){.less = true});
+
+	(void)state;
+	assert_non_null(strstr(got, " 1.000s - CPU ~2 VM 4 vCPU "));
+	free(got);
 }
 
 /* 1234.5 a second: the digit behind the point says nothing. */
@@ -401,6 +415,7 @@ int main(void)
 		cmocka_unit_test(text),
 		cmocka_unit_test(text_has_no_blanks_in_cells),
 		cmocka_unit_test(text_of_a_large_rate),
+		cmocka_unit_test(text_of_a_host_half_known),
 		cmocka_unit_test(exits_of_the_host),
 		cmocka_unit_test(csv),
 		cmocka_unit_test(csv_is_a_table),

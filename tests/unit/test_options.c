@@ -323,9 +323,14 @@ static void help_has_every_option_and_fits(void **state)
 	}
 	for (char *p = help; *p; p += strcspn(p, "\n") + 1)
 		assert_true(strcspn(p, "\n") <= 80);
+	for (size_t i = 0; i < batch_ntables; i++)
+		assert_non_null(strstr(help, batch_tables[i].name));
 	free(help);
 	help = written(options_fields_help, &n);
 	assert_non_null(strstr(help, "steal_max_pct"));
+	for (size_t i = 0; i < batch_ntables; i++)
+		if (strcmp(batch_tables[i].name, "tsc") != 0) /* it has fields of vcpu */
+			assert_non_null(strstr(help, batch_tables[i].name));
 	free(help);
 }
 
@@ -341,6 +346,10 @@ static void files_that_are_not_there(void **state)
 		{"--guestkallsyms tests/data/symbols/kallsyms-6.1.txt --guestmount /proc", NULL},
 		{"--guestkallsyms tests/data/symbols/modules-6.1.txt",
 		 "modules-6.1.txt': no kallsyms"},
+		{"--guestvmlinux tests/data/symbols/modules-6.1.txt", "no vmlinux"},
+		{"--root /nonexistent", "--root '/nonexistent'"},
+		{"--root tests/data/symbols/modules-6.1.txt", "not a folder"},
+		{"--root /proc", NULL},
 		{"--guestkallsyms web01=/proc/self/stat", "copy of the guest's /proc/kallsyms"},
 		{"--guestkallsyms /dev/null", "not a regular file"},
 		{"--guestkallsyms tests/data/symbols/notes-6.1.bin", "no kallsyms"},

@@ -621,6 +621,11 @@ static void what_is_missing_is_said(void **state)
 	collector_sched.probe(&f.env, &p);
 	assert_int_equal(p.p[1].state, SOURCE_OK);
 	assert_int_equal(p.p[2].state, SOURCE_OK);
+	assert_non_null(strstr(p.p[2].why, "v2"));
+	text(&f, "sys/fs/cgroup/cpu/tasks", "");
+	memset(&p, 0, sizeof(p));
+	collector_sched.probe(&f.env, &p);
+	assert_non_null(strstr(p.p[2].why, "v1")); /* v2 is there for other things */
 	tear_down(&f);
 }
 

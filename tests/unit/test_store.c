@@ -750,7 +750,9 @@ static void times_as_typed(void **state)
 	assert_true(store_time_range("-2h", last, &from, &to));
 	assert_int_equal(to, INT64_MAX);
 	assert_false(store_time_range("03:10-03:00", last, &from, &to));
+	assert_true(from > to); /* times they are */
 	assert_false(store_time_range("03:10-", last, &from, &to));
+	assert_true(from < to);
 }
 
 int main(void)

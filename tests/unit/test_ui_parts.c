@@ -548,7 +548,7 @@ static void environment_decides(void **state)
 static int parse(const char *text, struct view *v, char *theme)
 {
 	view_init(v);
-	return settings_parse(text, strlen(text), v, theme, 16);
+	return settings_parse(text, strlen(text), v, theme, 16, NULL);
 }
 
 static void settings_are_read(void **state)
@@ -573,6 +573,16 @@ static void settings_are_read(void **state)
 		      theme),
 		5);
 	assert_int_equal(v.pane, '1');
+	/* The first of them is told. */
+	static const char slips[] = "# mine\ntheme = bogus\nsort = foo\n";
+	struct settings_wrong wrong;
+
+	assert_int_equal(settings_parse(slips, strlen(slips), &v, theme, sizeof(theme), &wrong), 2);
+	assert_int_equal(wrong.line, 2);
+	assert_string_equal(wrong.text, "theme = bogus");
+	assert_string_equal(theme, "");
+	assert_int_equal(settings_parse("pane = 2\n", 9, &v, theme, sizeof(theme), &wrong), 0);
+	assert_int_equal(wrong.line, 0);
 }
 
 static void settings_come_back(void **state)
@@ -594,7 +604,7 @@ static void settings_come_back(void **state)
 	assert_int_equal(settings_write(path, &v, "dark"), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(settings_read(path, &back), 0);
+	assert_int_equal(settings_read(path, &back, NULL), 0);
 	assert_string_equal(back.list[LIST_VMS].sort, "EXIT/s");
 	assert_string_equal(back.list_columns[LIST_VM_VCPUS].title[1], "MIG/s");
 	assert_true(back.no_idle);
@@ -637,7 +647,7 @@ static void settings_without_room(void **state)
 
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(r, -EFBIG);
-	assert_int_equal(settings_read(path, &back), 0);
+	assert_int_equal(settings_read(path, &back, NULL), 0);
 	assert_true(back.no_idle);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0); /* nothing half written is left in it */
