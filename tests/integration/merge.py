@@ -122,6 +122,15 @@ def vcpus_and_guests():
     n.ok(b"web 01  " in r.stdout and b"\ndb     " in r.stdout, "names of VMs stand before their lines", r.stdout)
     r = merge("-H", host, "-G", one, "--map", "0=1", "--map", "1=0", "--offset", "0")
     n.ok(r.returncode == 0 and b"[000] is vCPU 1" in r.stdout and b"[001] is vCPU 0" in r.stdout, "--map", r.stdout)
+    silent = write("silent", line(1250, "s", 1))
+    plain = write("plain", line(200, "a") + line(300, "b"))
+    nothing = write("nothing", "vcpu0 1000\n")
+    for args in (("--offset", "vcpu0:1000"), ("--tsc", nothing), ("--map", "1=7", "--offset", "vcpu0:1000")):
+        r = merge("-H", plain, "-G", silent, *args)
+        n.ok(order(r) == "a s b" and b"another vCPU's is taken: offset 1000" in r.stdout,
+             f"a vCPU without an offset takes that of vCPU 0, which has no line: {args[0]}", r.stderr)
+    r = merge("-H", write("host0", epoch(100, 0, 0, 1000) + line(200, "a") + line(300, "b")), "-G", silent)
+    n.same(order(r), "kvm_write_tsc_offset a s b", "the same where the host's trace has it")
     table = write("table", "# made by hand\nweb vcpu0 1000\nweb vcpu1\t-50\nother vcpu0 7\n")
     host = write("host", line(200, "a") + line(300, "b") + line(400, "c"))
     r = merge("-H", host, "-G", f"web={one}", "--tsc", table)

@@ -86,7 +86,7 @@ def main():
     out = report("-i", file, "--perf-compat")
     ok(out.returncode == 1 and out.stderr.count("\n") == 1, "perf kvm stat report has no table of it", out.stderr)
     out = report("-i", file, "-k", "p99")
-    ok(out.returncode == 1 and out.stderr.count("\n") == 1 and not out.stdout, "an order that samples do not have is refused", out.stderr)
+    ok(out.returncode == 2 and out.stderr.count("\n") == 1 and not out.stdout, "an order that samples do not have is refused", out.stderr)
     done()
 
 
