@@ -25,6 +25,8 @@ struct bundle {
 	struct sysroot *root;
 	char path[4096]; /* of the archive */
 	char folder[64]; /* in it */
+	int sigfd; /* of SIGCHLD and what ends it, blocked; -1: they are not yet */
+	bool ended; /* by a signal */
 	struct tar *tar;
 	struct anon *anon; /* NULL: as it is */
 	/* The recording; store NULL: none, and why. */
@@ -42,6 +44,8 @@ struct bundle {
 /* Writes a part's text; 0 or -errno. */
 typedef int (*bundle_writer)(struct bundle *b, struct out *out);
 
+/* cmd_bundle.c: looks for signals; true: the user wants the end, now or before. */
+bool bundle_was_ended(struct bundle *b);
 /* bundle_parts.c: all but perf.data, into b->tar. 0 or -errno, perhaps with one line in err. */
 int bundle_write_parts(struct bundle *b, char *err);
 /* bundle_recording.c */
@@ -51,7 +55,7 @@ int bundle_open_recording(struct bundle *b, char *err);
 int bundle_write_recording(struct bundle *b, char *err);
 /* Learns which words to replace. 0 or -errno. */
 int bundle_learn(struct bundle *b);
-/* bundle_perf.c: runs perf, which takes b->o->perf_ns; sets perf_fd or no_perf. */
+/* bundle_perf.c: runs perf, which takes b->o->perf_ns; sets perf_fd, no_perf, or ended. */
 void bundle_run_perf(struct bundle *b);
 /* A text part, with its words replaced where that is asked for. 0 or -errno. */
 int bundle_add_text(struct bundle *b, const char *name, bundle_writer write);

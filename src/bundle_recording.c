@@ -109,6 +109,8 @@ static int visit(struct bundle *b, visitor look, void *ctx)
 
 	b->damaged = 0;
 	for (;;) {
+		if (bundle_was_ended(b))
+			return -EINTR;
 		rc = store_read(b->store, at.id, &s);
 		if (!rc) {
 			rc = look(b, &at, s, ctx);

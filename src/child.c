@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@
 #define PATIENCE_NS (3 * NS_PER_S)
 
 /* SIGCHLD only wakes: whose it was, waitpid() knows. */
-static bool was_asked(int sigfd)
+bool child_asked(int sigfd)
 {
 	struct signalfd_siginfo si;
 	bool asked = false;
@@ -34,7 +33,7 @@ int child_wait(pid_t pid, int sigfd, int64_t ns, int *status)
 		if (ns >= 0 && (left = end - clock_mono_ns()) <= 0)
 			return -ETIMEDOUT;
 		poll(&p, 1, ns < 0 ? -1 : (int)(left / NS_PER_MS) + 1);
-		if (was_asked(sigfd))
+		if (child_asked(sigfd))
 			return -EINTR;
 	}
 	return 0;

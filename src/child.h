@@ -8,9 +8,12 @@
 #ifndef KVMTOP_CHILD_H
 #define KVMTOP_CHILD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Reads what came; true: the user wants the end. */
+bool child_asked(int sigfd);
 /*
  * Waits for its end. 0 with its status, as of waitpid(); -EINTR: the user wants the end, and the
  * signal was read; -ETIMEDOUT after ns (< 0: never).

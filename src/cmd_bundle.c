@@ -11,12 +11,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "anonymize.h"
 #include "bundle.h"
+#include "child.h"
 #include "clock.h"
 #include "commands.h"
 #include "sysroot.h"
@@ -98,22 +100,25 @@ static void list(const struct bundle *b)
 	fflush(stdout);
 }
 
-/* SIGINT and its like end a bundle between two parts, and what was written goes. */
-static void block_signals(sigset_t *set)
+/* SIGINT and its like end a bundle between two intervals or parts, and what was written goes. */
+static int block_signals(struct bundle *b)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
+	sigset_t set;
 
-	sigemptyset(set);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaddset(set, ends[i]);
-	pthread_sigmask(SIG_BLOCK, set, NULL);
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		sigaddset(&set, wanted[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	b->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return b->sigfd < 0 ? -errno : 0;
 }
 
-static bool was_ended(const sigset_t *set)
+bool bundle_was_ended(struct bundle *b)
 {
-	const struct timespec now = {0};
-
-	return sigtimedwait(set, NULL, &now) > 0;
+	if (b->sigfd >= 0 && child_asked(b->sigfd))
+		b->ended = true;
+	return b->ended;
 }
 
 static int open_all(struct bundle *b, char *err)
@@ -129,7 +134,7 @@ static int open_all(struct bundle *b, char *err)
 	return rc;
 }
 
-static int write_archive(struct bundle *b, const sigset_t *set, char *err)
+static int write_archive(struct bundle *b, char *err)
 {
 	int fd = open(b->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), rc;
 
@@ -145,7 +150,7 @@ static int write_archive(struct bundle *b, const sigset_t *set, char *err)
 		rc = tar_end(b->tar);
 	if (!rc && fsync(fd))
 		rc = -errno;
-	if (!rc && was_ended(set))
+	if (!rc && bundle_was_ended(b))
 		rc = -EINTR;
 	tar_free(b->tar);
 	close(fd);
@@ -156,7 +161,6 @@ static int write_archive(struct bundle *b, const sigset_t *set, char *err)
 
 static int make(struct bundle *b, char *err)
 {
-	sigset_t set;
 	int rc = check(b, err);
 
 	if (!rc)
@@ -164,19 +168,21 @@ static int make(struct bundle *b, char *err)
 	if (rc)
 		return rc;
 	list(b);
-	block_signals(&set);
+	rc = block_signals(b);
+	if (rc)
+		return rc;
 	if (b->o->perf_ns)
 		bundle_run_perf(b);
-	if (was_ended(&set))
+	if (bundle_was_ended(b))
 		return -EINTR;
 	if (b->no_perf[0])
 		fprintf(stderr, "kvmtop: no perf.data: %s\n", b->no_perf);
-	return write_archive(b, &set, err);
+	return write_archive(b, err);
 }
 
 int cmd_bundle(const struct options *o)
 {
-	struct bundle b = {.o = o, .perf_fd = -1};
+	struct bundle b = {.o = o, .perf_fd = -1, .sigfd = -1};
 	char err[BUNDLE_ERR] = "", safe[1024];
 	int rc;
 
@@ -193,6 +199,8 @@ int cmd_bundle(const struct options *o)
 		printf("written: %s\n", safe);
 	if (b.perf_fd >= 0)
 		close(b.perf_fd);
+	if (b.sigfd >= 0)
+		close(b.sigfd);
 	store_close(b.store);
 	anon_free(b.anon);
 	sysroot_close(b.root);

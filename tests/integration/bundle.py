@@ -196,14 +196,37 @@ def refusals():
     n.same(left, [], "nothing is left behind")
 
 
+def is_gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def interrupted():
-    file = f"{TMP}/int.tar.gz"
-    w = n.child([n.KVMTOP, "bundle", FILE, "-o", file, "--perf", "1s"], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    w.stdout.readline()
-    w.send_signal(signal.SIGTERM)
-    _, err = w.communicate(timeout=100)
-    n.ok(w.returncode != 0 and not os.path.exists(file), "SIGTERM: no half bundle", err)
+    """While perf still records: it is another, which says its process's number and waits."""
+    folder, file = f"{TMP}/waits", f"{TMP}/int.tar.gz"
+    os.mkdir(folder)
+    with open(folder + "/perf", "w", encoding="ascii") as f:
+        f.write(f"#!/bin/sh\necho $$ > {folder}/new && mv {folder}/new {folder}/pid && exec sleep 100\n")
+    os.chmod(folder + "/perf", 0o755)
+    for number in signal.SIGTERM, signal.SIGHUP, signal.SIGKILL:
+        w = n.child([n.KVMTOP, "bundle", FILE, "-o", file, "--perf", "60s"], stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]})
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not os.path.exists(folder + "/pid"):
+            time.sleep(0.02)
+        with open(folder + "/pid", encoding="ascii") as f:
+            perf = int(f.read())
+        os.unlink(folder + "/pid")
+        w.send_signal(number)
+        _, err = w.communicate(timeout=50)
+        n.ok(w.returncode != 0 and not os.path.exists(file), f"signal {number}: no half bundle", err)
+        while time.monotonic() < end and not is_gone(perf):
+            time.sleep(0.02)
+        n.ok(is_gone(perf), f"signal {number}: perf does not run on")
 
 
 def without_recording():
