@@ -388,12 +388,24 @@ static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 			 s->hz < s->wanted_hz ? " (lowered)" : "", off);
 }
 
+static bool all_off(const struct view *v)
+{
+	const unsigned off = v->domains_off;
+
+	return ((off & VIEW_HOST) && (off & VIEW_GUEST)) ||
+	       ((off & VIEW_KERNEL) && (off & VIEW_USER));
+}
+
 static bool missing(const struct pane_ctx *c, char *out, size_t size)
 {
 	const struct snap_samples *s = selected(c);
 
-	if (s && (c->snap->sampling.open || value_has(s->n_total)))
-		return false;
+	if (s && (c->snap->sampling.open || value_has(s->n_total))) {
+		if (c->rows->n || !all_off(c->view))
+			return false;
+		snprintf(out, size, "all four domains are switched off: H, G, K or U shows them");
+		return true;
+	}
 	if (!s)
 		snprintf(out, size, "%s", pane_no_vm(c));
 	else if (!pane_source_missing(c->snap, "guest_sampling", out, size))

@@ -342,6 +342,7 @@ struct title {
 	bool words; /* names of the panes that are not shown, not only their digits */
 	bool subtitle;
 	bool one; /* only the pane that is shown */
+	bool close; /* the digits one blank apart */
 };
 
 /* "1 vCPUs  2 Exits …" with the pane in force standing out. Returns the column after it. */
@@ -360,13 +361,18 @@ static int draw_tabs(struct ui *ui, const struct pane_ctx *c, const struct area 
 		if (!on && t->one)
 			continue;
 		x = area_textf(a, 0, x, on ? ROLE_TAB_ON : ROLE_TAB, words ? " %c %s " : " %c%s",
-			       all[i]->key, words ? all[i]->title : " ");
+			       all[i]->key,
+			       words	  ? all[i]->title
+			       : t->close ? ""
+					  : " ");
 		if (!on || !t->subtitle || !all[i]->subtitle)
 			continue;
 		all[i]->subtitle(c, sub, sizeof(sub));
 		if (sub[0])
 			x = area_textf(a, 0, x - 1, ROLE_TAB_ON, ": %s ", sub);
 	}
+	if (t->close)
+		x = area_textf(a, 0, x, ROLE_TAB, " ");
 	return x;
 }
 
@@ -388,8 +394,12 @@ static void whose_pane(const struct pane_ctx *c, char *out, size_t size)
 static void draw_pane_title(struct ui *ui, const struct pane_ctx *c, const struct area *a)
 {
 	static const struct title ways[] = {
-		{true, true, false},   {false, true, false}, {true, false, false},
-		{false, false, false}, {false, false, true},
+		{.words = true, .subtitle = true},
+		{.subtitle = true},
+		{.subtitle = true, .close = true},
+		{.subtitle = true, .one = true},
+		{.close = true},
+		{.one = true},
 	};
 	struct area nothing = *a;
 	size_t way = 0, last = sizeof(ways) / sizeof(ways[0]) - 1;
