@@ -157,15 +157,28 @@ static void fill_tally(struct tally *t, const struct ex_acc *a, const struct ex_
 	t->time_pct = share(a->sum, whole->sum);
 }
 
+/* The kinds that were open all the time. */
+static unsigned kinds_whole(const struct exits *x)
+{
+	return x->kinds_all | (x->entry_exit_all ? KIND_BIT(KIND_VMEXIT) : 0);
+}
+
 /* What the interval has of a kind that was not open all the time is no rate. */
 static void mask_rate(const struct commit *c, enum kvm_kind kind, struct tally *now)
 {
 	const struct exits *x = &c->m->ex;
-	unsigned open = x->kinds_all | (x->entry_exit_all ? KIND_BIT(KIND_VMEXIT) : 0);
 
-	if (open & KIND_BIT(kind))
+	if (kinds_whole(x) & KIND_BIT(kind))
 		return;
 	now->rate = x->kinds & KIND_BIT(kind) ? value_pending() : value_na(WHY_NOT_OPEN);
+}
+
+/* Opened or closed in this interval: the count is of a part of it. */
+static bool is_of_a_part(const struct exits *x, unsigned kind, const struct tally *now)
+{
+	if (kinds_whole(x) & KIND_BIT(kind))
+		return false;
+	return x->kinds & KIND_BIT(kind) || now->count;
 }
 
 /* Where events are missing, the count is too low by these. */
@@ -175,6 +188,8 @@ static void mark_count(const struct commit *c, unsigned kind, bool total, struct
 	struct value v = missing_mark(m, KIND_BIT(kind), total, value_known(0));
 
 	t->low = v.why;
+	if (!total && !t->low && is_of_a_part(&c->m->ex, kind, t))
+		t->low = WHY_NOT_OPEN;
 	t->rate = missing_mark(m, KIND_BIT(kind), total, t->rate);
 }
 

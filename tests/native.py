@@ -318,6 +318,12 @@ def vm_of(record, pid):
     return found[0] if found else None
 
 
+def opened(record):
+    """Kinds of events were opened or closed in its interval: their counts are of a part of it, and marked."""
+    return any(s["name"] == "figures" and "not collected over the whole interval" in s["why"] and
+               "exit.count" in s["fields"] for s in record["sources"])
+
+
 def add_counts(rows, into=None):
     """{(kind, key): count} of exit rows, added up."""
     into = {} if into is None else into

@@ -429,6 +429,8 @@ static void kinds_opened_and_closed(void **state)
 	check_row(s, KIND_IOPORT, "0x60:PIN", 1, 0, 0);
 	assert_int_equal(find_row(s, "web01", -1, KIND_IOPORT, "0x60:PIN")->now.rate.state,
 			 VALUE_NA);
+	assert_int_equal(find_row(s, "web01", -1, KIND_IOPORT, "0x60:PIN")->now.low, WHY_NOT_OPEN);
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "io")->now.low, WHY_NONE);
 	assert_int_equal(s->open_kinds, KIND_BIT(KIND_VMEXIT));
 	snapshot_unref(s);
 	/* Closed with an exit open: it must not look like one that lasts. */
@@ -438,14 +440,18 @@ static void kinds_opened_and_closed(void **state)
 	assert_string_equal(s->vcpus[0].ex.open, "");
 	assert_int_equal(s->vcpus[0].ex.pct.state, VALUE_NA);
 	assert_int_equal(s->vcpus[0].ex.pct.why, WHY_NOT_OPEN);
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "io")->now.low, WHY_NOT_OPEN);
+	assert_int_equal(find_row(s, "web01", -1, KIND_IOPORT, "0x60:PIN")->now.low, WHY_NONE);
 	snapshot_unref(s);
 	f.sink->kinds(f.sink->ctx, KIND_BIT(KIND_VMEXIT), true, 3 * SEC + 100);
 	s = commit(&f, 4 * SEC); /* open for a part of it only */
 	assert_int_equal(s->vcpus[0].ex.pct.state, VALUE_PENDING);
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "io")->now.low, WHY_NOT_OPEN);
 	assert_int_equal(s->open_kinds, 0);
 	snapshot_unref(s);
 	s = commit(&f, 5 * SEC);
 	assert_int_equal(s->vcpus[0].ex.pct.state, VALUE_KNOWN);
+	assert_int_equal(find_row(s, "web01", -1, KIND_VMEXIT, "io")->now.low, WHY_NONE);
 	snapshot_unref(s);
 	fixture_free(&f);
 }
