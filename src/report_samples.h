@@ -62,8 +62,8 @@ void report_samples_put_text(const struct report_samples *s, struct out *o);
 void report_samples_put_csv(const struct report_samples *s, struct out *o);
 void report_samples_put_json(const struct report_samples *s, const char *file, struct out *o);
 /* The same of a recording of kvmtop's own: the table as text; members of its JSON object. */
-void report_samples_put_recorded(const struct recorded_samples *r, struct out *o);
-void report_samples_put_members(const struct recorded_samples *r, struct out *o);
+void report_samples_put_recorded(const struct recorded_samples *s, struct out *o);
+void report_samples_put_members(const struct recorded_samples *s, struct out *o);
 void report_samples_free(struct report_samples *s);
 
 #endif

@@ -33,7 +33,7 @@ static bool same_shown(double a, double b)
 		return !signbit(a) == !signbit(b);
 	if (apart > 1e-12 * fabs(a))
 		return false;
-	for (double scale = 1; scale <= 1000; scale *= 10)
+	for (int scale = 1; scale <= 1000; scale *= 10)
 		if (near_half(a * scale, 2 * apart * scale + 1e-9))
 			return false;
 	return true;
