@@ -22,9 +22,17 @@
 /* How long one waits for the other's checkpoint. */
 #define BUSY_MS 2000
 
+#define APPLICATION "PRAGMA application_id"
+
 int store_errno(struct store *st)
 {
-	switch (sqlite3_errcode(st->db) & 0xff) {
+	int code = sqlite3_errcode(st->db) & 0xff;
+
+	/* Files beside the recording that do not fit have no code of their own. */
+	if ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) &&
+	    (sqlite3_system_errno(st->db) == ENOSPC || sqlite3_system_errno(st->db) == EDQUOT))
+		return -ENOSPC;
+	switch (code) {
 	case SQLITE_FULL:
 		return -ENOSPC;
 	case SQLITE_NOMEM:
@@ -87,19 +95,29 @@ int store_exec(struct store *st, const char *sql)
 	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_errno(st);
 }
 
-int64_t store_pragma(struct store *st, const char *name)
+/* The one number that a statement gives. 0 or -errno. */
+static int number_of(struct store *st, const char *sql, int64_t *out)
 {
 	sqlite3_stmt *s;
-	int64_t v = -1;
+	int rc = 0;
+
+	if (sqlite3_prepare_v2(st->db, sql, -1, &s, NULL) != SQLITE_OK)
+		return store_errno(st);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		*out = sqlite3_column_int64(s, 0);
+	else
+		rc = store_errno(st);
+	sqlite3_finalize(s);
+	return rc;
+}
+
+int64_t store_pragma(struct store *st, const char *name)
+{
+	int64_t v;
 	char sql[64];
 
 	snprintf(sql, sizeof(sql), "PRAGMA %s", name);
-	if (sqlite3_prepare_v2(st->db, sql, -1, &s, NULL) != SQLITE_OK)
-		return -1;
-	if (sqlite3_step(s) == SQLITE_ROW)
-		v = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return v;
+	return number_of(st, sql, &v) ? -1 : v;
 }
 
 int64_t store_bytes(struct store *st)
@@ -140,13 +158,37 @@ static bool schema_ok(struct store *st)
 	return ok;
 }
 
+/* A file that could not be looked at or prepared, in words of what stands in the way. */
+static int fail_sqlite(struct store *st, int rc, char *err, size_t size, const char *path)
+{
+	const char *why = sqlite3_errmsg(st->db);
+
+	if (rc == -ENOSPC)
+		why = "no room left on its file system";
+	else if (rc == -EBUSY)
+		why = "another program has it locked";
+	else if ((sqlite3_errcode(st->db) & 0xff) == SQLITE_NOTADB)
+		why = "not a recording of kvmtop: it is no database";
+	return fail(rc, err, size, path, "%s", why);
+}
+
 /* 1: an empty database, 0: a recording that we can use, -errno: neither. */
 static int look(struct store *st, const char *path, char *err, size_t size)
 {
-	int64_t application = store_pragma(st, "application_id");
-	int64_t version = store_pragma(st, "user_version");
+	int64_t application = 0, version = 0, made = 0;
+	int rc = number_of(st, APPLICATION, &application);
 
-	if (application == 0 && store_pragma(st, "page_count") == 0)
+	if (!rc)
+		rc = number_of(st, "PRAGMA user_version", &version);
+	if (!rc && application == 0)
+		rc = number_of(st, "SELECT count(*) FROM sqlite_schema", &made);
+	if (rc)
+		return fail_sqlite(st, rc, err, size, path);
+	/*
+	 * Also where it has a page already: whatever ended the first start between that page and
+	 * our tables.
+	 */
+	if (application == 0 && !made)
 		return 1;
 	if (application != STORE_APPLICATION)
 		return fail(-EBADMSG, err, size, path, "not a recording of kvmtop");
@@ -263,9 +305,7 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 	if (!rc && store_pragma(st, "user_version") < STORE_VERSION)
 		rc = store_exec(st, store_schema_5);
 	st->version = STORE_VERSION;
-	if (rc)
-		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));
-	return 0;
+	return rc ? fail_sqlite(st, rc, err, size, path) : 0;
 }
 
 static int begin_session(struct store *st, const char *path, char *err, size_t size)
@@ -288,6 +328,22 @@ static int begin_session(struct store *st, const char *path, char *err, size_t s
 	return rc ? fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db)) : 0;
 }
 
+/*
+ * Names such as :memory: and file:… mean something else to SQLite than to everybody else: a path
+ * that begins with neither is a path.
+ */
+static int open_path(const char *path, struct store *st, int flags)
+{
+	char *plain = NULL;
+	int rc;
+
+	if (asprintf(&plain, "%s%s", *path == '/' ? "" : "./", path) < 0)
+		return SQLITE_NOMEM;
+	rc = sqlite3_open_v2(plain, &st->db, flags, NULL);
+	free(plain);
+	return rc;
+}
+
 int store_create(const char *path, const struct store_keep *keep, struct store **out, char *err,
 		 size_t size)
 {
@@ -300,7 +356,7 @@ int store_create(const char *path, const struct store_keep *keep, struct store *
 	st->lock = open_file(path, err, size);
 	if (st->lock < 0)
 		rc = st->lock;
-	if (!rc && sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (!rc && open_path(path, st, SQLITE_OPEN_READWRITE) != SQLITE_OK)
 		rc = fail(-EIO, err, size, path, "%s", sqlite3_errmsg(st->db));
 	if (!rc) {
 		make_safe(st);
@@ -319,7 +375,8 @@ int store_create(const char *path, const struct store_keep *keep, struct store *
 /* A path as SQLite's URI; what means something there is written as %XX. */
 static void uri_of(const char *path, char *out, size_t size)
 {
-	size_t at = (size_t)snprintf(out, size, "file:");
+	/* Two slashes at its start would name a host. */
+	size_t at = (size_t)snprintf(out, size, *path == '/' ? "file://" : "file:./");
 
 	for (; *path && at + 32 < size; path++)
 		at += (size_t)snprintf(out + at, size - at,
@@ -337,21 +394,25 @@ static int open_for_reading(struct store *st, const char *path)
 {
 	char uri[8192], wal[4200];
 	struct stat sb;
-	int rc = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READONLY, NULL);
+	int64_t application;
+	int rc = open_path(path, st, SQLITE_OPEN_READONLY);
 
 	/* Whoever puts a killed recorder's file in order has it for a moment. */
-	if (st->db)
+	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(st->db, BUSY_MS);
-	if (rc == SQLITE_OK && store_pragma(st, "application_id") >= 0)
-		return 0;
+		rc = number_of(st, APPLICATION, &application);
+		/* Who has it locked may be changing it. */
+		if (!rc || rc == -EBUSY)
+			return rc;
+	}
 	snprintf(wal, sizeof(wal), "%s-wal", path);
-	if (sqlite3_errcode(st->db) == SQLITE_BUSY || (stat(wal, &sb) == 0 && sb.st_size > 0))
-		return -EIO;
+	if (stat(wal, &sb) == 0 && sb.st_size > 0)
+		return rc < 0 ? rc : -EIO;
 	sqlite3_close(st->db);
 	st->db = NULL;
 	uri_of(path, uri, sizeof(uri));
 	rc = sqlite3_open_v2(uri, &st->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-	return rc == SQLITE_OK && store_pragma(st, "application_id") >= 0 ? 0 : -EIO;
+	return rc == SQLITE_OK ? number_of(st, APPLICATION, &application) : -EIO;
 }
 
 int store_open(const char *path, struct store **out, char *err, size_t size)
@@ -368,9 +429,10 @@ int store_open(const char *path, struct store **out, char *err, size_t size)
 	st = store_new();
 	if (!st)
 		return fail(-ENOMEM, err, size, path, "no memory");
-	if (open_for_reading(st, path)) {
-		rc = fail(-EIO, err, size, path, "%s",
-			  st->db ? sqlite3_errmsg(st->db) : "no memory");
+	rc = open_for_reading(st, path);
+	if (rc) {
+		rc = st->db ? fail_sqlite(st, rc, err, size, path)
+			    : fail(-ENOMEM, err, size, path, "no memory");
 	} else {
 		make_safe(st);
 		rc = look(st, path, err, size);
