@@ -44,7 +44,7 @@
 struct recorder {
 	const struct options *o;
 	const char *path;
-	struct store *store;
+	struct store *store; /* NULL: it was renamed and a new one could not be made yet */
 	struct engine *engine;
 	struct reader *reader;
 	pthread_t thread;
@@ -63,6 +63,12 @@ struct recorder {
 	struct host_facts facts; /* as they are in the recording */
 	int64_t facts_at; /* when they are read again, CLOCK_MONOTONIC */
 };
+
+/* As many as were asked for: no more are taken, however late main looks. */
+static bool enough(struct recorder *r)
+{
+	return r->o->iterations && atomic_load(&r->written) >= r->o->iterations;
+}
 
 /* ---- the writer's thread ---- */
 
@@ -106,6 +112,35 @@ static void say_start(struct recorder *r)
 	fprintf(stderr, " (about %.3g MiB for all of it)\n", store_expected(r->store) / (1 << 20));
 }
 
+/*
+ * A recording that was renamed (that is how files are rotated) or removed is closed, and one begins
+ * anew where it was. Where that fails it is tried again with the next interval.
+ */
+static void follow_path(struct recorder *r)
+{
+	char err[400], safe[PATH_MAX];
+
+	if (r->store && !store_is_moved(r->store))
+		return;
+	if (r->store) {
+		text_escape(safe, sizeof(safe), r->path);
+		fprintf(stderr, "kvmtop: %s: renamed or removed: a new recording begins there\n",
+			safe);
+		store_close(r->store);
+		r->store = NULL;
+	}
+	if (store_create(r->path, &r->o->keep, &r->store, err, sizeof(err))) {
+		r->store = NULL;
+		if (!r->failing)
+			fprintf(stderr, "kvmtop: %s: trying on\n", err);
+		r->failing = true;
+		return;
+	}
+	host_facts_free(&r->facts);
+	r->facts = (struct host_facts){0};
+	r->facts_at = 0;
+}
+
 /* What fails is tried again with the next interval: it costs the facts, never the interval. */
 static void write_facts(struct recorder *r, const struct snapshot *s)
 {
@@ -126,19 +161,28 @@ static void write_facts(struct recorder *r, const struct snapshot *s)
 	r->facts_at = clock_mono_ns() + FACTS_NS;
 }
 
+static int write_interval(struct recorder *r, const struct snapshot *s)
+{
+	int rc;
+
+	if (!r->store)
+		return -ENOENT; /* follow_path() has said so */
+	write_facts(r, s);
+	rc = store_write(r->store, s, r->pending);
+	if (rc)
+		say_failing(r, rc);
+	return rc;
+}
+
 static void write_one(struct recorder *r, const struct snapshot *s, uint64_t skipped)
 {
 	uint64_t one = 1;
-	int rc;
 
 	r->pending += skipped;
 	r->missing += skipped;
 	if (!s->dt) /* the baseline: there is no interval yet */
 		return;
-	write_facts(r, s);
-	rc = store_write(r->store, s, r->pending);
-	if (rc) {
-		say_failing(r, rc);
+	if (write_interval(r, s)) {
 		r->pending++;
 		r->missing++;
 	} else {
@@ -158,9 +202,10 @@ static void write_waiting(struct recorder *r)
 	struct snapshot *s, *late;
 	uint64_t skipped;
 
-	while ((s = reader_take(r->reader, &skipped)) != NULL) {
+	while (!enough(r) && (s = reader_take(r->reader, &skipped)) != NULL) {
 		late = reader_tsc(r->reader);
-		if (late)
+		follow_path(r);
+		if (late && r->store)
 			(void)store_late_tsc(r->store, late);
 		snapshot_unref(late);
 		write_one(r, s, skipped);
@@ -181,7 +226,7 @@ static void *writer(void *ctx)
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			return NULL;
 		write_waiting(r);
-		if (p[1].revents)
+		if (p[1].revents || enough(r))
 			return NULL;
 	}
 }
@@ -320,11 +365,6 @@ static bool take_signals(struct recorder *r)
 		}
 	}
 	return end;
-}
-
-static bool enough(struct recorder *r)
-{
-	return r->o->iterations && atomic_load(&r->written) >= r->o->iterations;
 }
 
 static void run(struct recorder *r)

@@ -220,12 +220,29 @@ static void make_safe(struct store *st)
 	sqlite3_limit(st->db, SQLITE_LIMIT_LENGTH, (int)STORE_UNPACKED_MOST);
 }
 
+bool store_is_moved(const struct store *st)
+{
+	struct stat there, ours;
+
+	if (st->lock < 0 || fstat(st->lock, &ours))
+		return false;
+	if (stat(st->path, &there))
+		return errno == ENOENT || errno == ENOTDIR;
+	return there.st_ino != ours.st_ino || there.st_dev != ours.st_dev;
+}
+
 void store_close(struct store *st)
 {
 	if (!st)
 		return;
 	for (int i = 0; i < ST_NR; i++)
 		sqlite3_finalize(st->stmt[i]);
+	/*
+	 * SQLite itself leaves in the log beside it what is not yet in a file that was renamed: the
+	 * log has the old name, and the next recorder removes it.
+	 */
+	if (store_is_moved(st))
+		sqlite3_wal_checkpoint_v2(st->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	sqlite3_close(st->db);
 	/* After SQLite: closing any descriptor of the file gives up its locks on it. */
 	if (st->lock >= 0)
@@ -237,6 +254,7 @@ void store_close(struct store *st)
 	store_put_free(&st->packed);
 	store_packer_free(&st->packer);
 	snapshot_unref(st->late);
+	free(st->path);
 	free(st);
 }
 
@@ -350,8 +368,12 @@ int store_create(const char *path, const struct store_keep *keep, struct store *
 	struct store *st = store_new();
 	int rc = 0;
 
-	if (!st)
+	if (st)
+		st->path = strdup(path);
+	if (!st || !st->path) {
+		store_close(st);
 		return fail(-ENOMEM, err, size, path, "no memory");
+	}
 	st->keep = *keep;
 	st->lock = open_file(path, err, size);
 	if (st->lock < 0)

@@ -55,6 +55,11 @@ int store_write(struct store *st, const struct snapshot *s, uint64_t skipped);
  */
 int store_late_tsc(struct store *st, const struct snapshot *s);
 /*
+ * Whether the path that it was made with no longer leads to the file: it was renamed or removed.
+ * What is written goes on into that file; store_close() leaves it whole.
+ */
+bool store_is_moved(const struct store *st);
+/*
  * Facts of the host that hold from the next interval on, until others are written. 0 or -errno:
  * those that were there hold on.
  */

@@ -84,6 +84,7 @@ struct store {
 	sqlite3_stmt *stmt[ST_NR];
 	unsigned steps; /* of the call in work, see on_progress() */
 	int lock; /* a writer's flock, -1 none */
+	char *path; /* of a writer */
 	struct store_keep keep;
 	int64_t version; /* of the schema, as the file says */
 	int64_t session, last_id, last_wall;

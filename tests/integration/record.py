@@ -57,13 +57,13 @@ def wait_for(condition, seconds=20):
 
 
 def intervals(file=FILE):
+    db = sqlite3.connect(file, timeout=5)
     try:
-        with sqlite3.connect(file, timeout=5) as db:
-            r = db.execute("SELECT count(*) FROM interval").fetchone()[0]
-        db.close()
-        return r
+        return db.execute("SELECT count(*) FROM interval").fetchone()[0]
     except sqlite3.Error:
         return 0
+    finally:
+        db.close()  # not when it is collected: a file that is renamed meanwhile is open under its old name
 
 
 def basics():
@@ -176,6 +176,24 @@ def kills():
     n.ok(sound, f"{KILLS} kills: the file opens, all intervals are whole", f"{before} seen, {now} left, {p.stderr}")
 
 
+def renamed():
+    """As files are rotated: what was recorded stays in the one, what follows goes into another."""
+    file, old = f"{TMP}/n.db", f"{TMP}/old.db"
+    w = start("-o", file, "-d", "0.1")
+    ok = wait_for(lambda: intervals(file) >= 3)
+    os.rename(file, old)
+    ok = ok and wait_for(lambda: os.path.exists(file) and intervals(file) >= 2)
+    w.send_signal(signal.SIGTERM)
+    err = w.communicate(timeout=20)[1]
+    n.ok(ok and w.returncode == 0 and err.count("renamed or removed") == 1, "a renamed recording: said once", err)
+    n.ok(count(old) >= 3 and f"{count(old) + count(file)} intervals recorded" in err,
+         "each interval is in one of the two", f"{count(old)} {count(file)} {err}")
+    with sqlite3.connect(file) as db:
+        facts = db.execute("SELECT count(*) FROM facts").fetchone()[0]
+    db.close()
+    n.ok(facts > 0, "the new one has the host's facts too")
+
+
 def full_disk():
     folder = f"{TMP}/small"
     os.mkdir(folder)
@@ -209,7 +227,7 @@ def full_disk():
 
 def main():
     """All of it, or what is named: `make bench` wants more kills."""
-    for test in basics, times, usage, command, deaf_command, meanwhile, kills, full_disk:
+    for test in basics, times, usage, command, deaf_command, meanwhile, renamed, kills, full_disk:
         if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
             test()
     n.done()

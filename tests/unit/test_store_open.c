@@ -104,6 +104,53 @@ static void a_path_is_a_path(void **state)
 	assert_int_equal(chdir(before), 0);
 }
 
+static uint64_t intervals_of(const char *path)
+{
+	struct store_range range = {0};
+	struct store *st = NULL;
+	char err[300] = "";
+
+	if (store_open(path, &st, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(store_range(st, &range), 0);
+	store_close(st);
+	return range.n;
+}
+
+/* Its log has the old name, which a recorder that begins there takes for its own. */
+static void a_renamed_recording_is_whole(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	char old[128];
+
+	write_one(st);
+	write_one(st);
+	assert_false(store_is_moved(st));
+	snprintf(old, sizeof(old), "%s/link.db", f->dir);
+	assert_int_equal(rename(f->path, old), 0);
+	assert_true(store_is_moved(st));
+	store_close(st);
+	st = create(f);
+	assert_false(store_is_moved(st));
+	write_one(st);
+	assert_int_equal(intervals_of(f->path), 1);
+	assert_int_equal(intervals_of(old), 2);
+	assert_int_equal(unlink(f->path), 0);
+	assert_true(store_is_moved(st));
+	store_close(st);
+	/* Another file is there now. */
+	st = create(f);
+	assert_int_equal(rename(old, f->path), 0);
+	assert_true(store_is_moved(st));
+	store_close(st);
+	assert_int_equal(intervals_of(f->path), 2);
+	snprintf(old, sizeof(old), "%s/link.db-wal", f->dir);
+	unlink(old);
+	snprintf(old, sizeof(old), "%s/link.db-shm", f->dir);
+	unlink(old);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +159,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_locked_recording_is_called_locked, make_dir,
 						drop_dir),
 		cmocka_unit_test_setup_teardown(a_path_is_a_path, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(a_renamed_recording_is_whole, make_dir, drop_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
