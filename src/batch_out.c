@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "text.h"
 #include "when.h"
 
 /* How long a write may be stuck after SIGTERM before the record is given up. */
@@ -107,6 +108,40 @@ static void check_exits(struct batch_out *b, const struct snapshot *s)
 	      stderr);
 }
 
+static bool is_called(const struct snap_vm *vm, const char *name)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)vm->pid);
+	return strcmp(vm->name, name) == 0 || (vm->uuid && strcmp(vm->uuid, name) == 0) ||
+	       strcmp(pid, name) == 0;
+}
+
+/* A slip in --guestkallsyms NAME=FILE shows as symbols without names: say it, once. */
+static void check_guests(struct batch_out *b, const struct snapshot *s)
+{
+	const struct guest_files *files = &b->o->guest_files;
+	char safe[100];
+
+	if (b->said_no_guest || s->host.discovered < s->host.discovering)
+		return;
+	b->said_no_guest = true;
+	for (size_t i = 0; i < files->n; i++) {
+		const char *name = files->option[i].vm;
+		bool found = !name;
+
+		for (size_t k = 0; k < s->nvms && !found; k++)
+			found = is_called(&s->vms[k], name);
+		if (found)
+			continue;
+		text_escape(safe, sizeof(safe), name);
+		fprintf(stderr,
+			"kvmtop: no VM here has the name, UUID or pid '%s' that a file of a "
+			"guest's kernel is for; waiting for one\n",
+			safe);
+	}
+}
+
 int batch_out_open(struct batch_out *b, const struct options *o, char *err, size_t size)
 {
 	int rc;
@@ -124,6 +159,7 @@ int batch_out_write(struct batch_out *b, const struct snapshot *s)
 	int rc;
 
 	check_selection(b, s);
+	check_guests(b, s);
 	check_exits(b, s);
 	rc = b->format->record(b->state, b->out, s);
 	if (rc)

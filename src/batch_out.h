@@ -19,7 +19,7 @@ struct batch_out {
 	struct out *out;
 	int sigfd; /* readable when a signal asks for the end */
 	uint64_t records;
-	bool said_no_vm, said_no_exit;
+	bool said_no_vm, said_no_exit, said_no_guest;
 };
 
 /*

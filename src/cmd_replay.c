@@ -150,8 +150,43 @@ static int read_near(struct replay *r, enum store_seek way, struct store_at *at,
 
 /* ---- batch ---- */
 
+static bool has_vcpu_symbols(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->nsymbols; i++)
+		if (s->symbols[i].vcpu >= 0)
+			return true;
+	return false;
+}
+
+/* Is there something of this table, whichever VM's? Of those that are there only when asked for. */
+static bool has_table(const struct batch_table *t, const struct snapshot *s)
+{
+	switch (t->first) {
+	case TABLE_SLOW:
+		return s->nslow;
+	case TABLE_PMU:
+		return s->npmcs;
+	case TABLE_CODE:
+		return s->ncode;
+	case TABLE_WAITED:
+		return s->nwaited;
+	case TABLE_SYMBOL:
+		return t->vcpu_rows ? has_vcpu_symbols(s) : s->nsymbols;
+	default:
+		return true;
+	}
+}
+
+static void say_none(const struct replay *r, const struct batch_table *t)
+{
+	fprintf(stderr, "kvmtop: nothing of table %s was recorded%s\n", t->name,
+		r->o->at ? " in that time" : "");
+}
+
 static int write_all(struct replay *r, struct batch_out *out)
 {
+	const struct batch_table *table = out->job.query.table;
+	bool some = out->job.whole;
 	enum store_seek how = r->from == INT64_MIN ? STORE_FIRST : STORE_FROM;
 	struct pollfd stop = {.fd = out->sigfd, .events = POLLIN};
 	struct store_at at;
@@ -162,6 +197,7 @@ static int write_all(struct replay *r, struct batch_out *out)
 		rc = read_near(r, STORE_NEXT, &at, &s);
 		if (rc || at.wall > r->to)
 			break;
+		some = some || has_table(table, s);
 		rc = batch_out_write(out, s);
 		snapshot_unref(s);
 		if (!rc && poll(&stop, 1, 0) > 0)
@@ -169,6 +205,8 @@ static int write_all(struct replay *r, struct batch_out *out)
 		if (!rc)
 			rc = store_find(r->store, STORE_NEXT, at.id, &at);
 	}
+	if (!some && (!rc || rc == -ENOENT))
+		say_none(r, table);
 	return rc == -ENOENT || rc > 0 ? 0 : rc;
 }
 

@@ -242,6 +242,20 @@ static void say_kinds(const struct job *j)
 	}
 }
 
+/* A KVM that fires no kvm_exit has returns to the VMM, and those are another table. */
+static void say_other_kind(const struct job *j)
+{
+	const struct report_recording *r = &j->rec;
+	unsigned user = KIND_BIT(KIND_USEREXIT);
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->row[i].kind == KIND_VMEXIT)
+			return;
+	if (r->kinds & KIND_BIT(KIND_VMEXIT) && !(r->kinds & user) && r->userexits)
+		fprintf(stderr, "kvmtop: %s: no vmexit in it; --event userexit has %" PRIu64 "\n",
+			j->shown, r->userexits);
+}
+
 static void say_what_was_not_recorded(const struct job *j)
 {
 	const struct report_recording *r = &j->rec;
@@ -264,6 +278,7 @@ static void say_what_was_not_recorded(const struct job *j)
 		fprintf(stderr, "kvmtop: %s: %" PRIu64 " intervals could not be read\n", j->shown,
 			r->damaged);
 	say_kinds(j);
+	say_other_kind(j);
 }
 
 /* What is missing, a line each. */

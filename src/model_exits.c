@@ -411,10 +411,13 @@ static struct value event_rate(const struct commit *c, const struct picture *p)
 {
 	unsigned all = KIND_ALL & ~(KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_HALT));
 	uint64_t n = p->access > p->user ? p->access : p->user;
-	unsigned some = c->m->ex.kinds_all & (KIND_ALL & ~KIND_BIT(KIND_VMEXIT));
+	unsigned others = KIND_ALL & ~KIND_BIT(KIND_VMEXIT);
 
-	if (c->dt_s <= 0 || !some)
+	if (c->dt_s <= 0)
 		return commit_exit_value(c, 0);
+	/* Opened within this interval: the next one has a figure. */
+	if (!(c->m->ex.kinds_all & others))
+		return c->m->ex.kinds & others ? value_pending() : commit_exit_value(c, 0);
 	return missing_mark(&c->m->missing, all, false,
 			    value_partial((double)n / c->dt_s, WHY_NO_ENTRY_EXIT));
 }

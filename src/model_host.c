@@ -248,6 +248,7 @@ static void put_means(struct commit *c)
 	struct snap_host *row = &c->s->host;
 	double steal = 0, exits = 0, rate = 0;
 	unsigned nsteal = 0, nexits = 0, nrate = 0;
+	bool pending = false;
 	struct value none = value_pending(), partial = none;
 
 	for (size_t i = 0; i < c->s->nvcpus; i++) {
@@ -269,6 +270,7 @@ static void put_means(struct commit *c)
 
 		nrate += value_has(v);
 		rate += value_has(v) ? v.v : 0;
+		pending |= v.state == VALUE_PENDING;
 		if (v.state == VALUE_PARTIAL)
 			partial = v;
 	}
@@ -278,6 +280,8 @@ static void put_means(struct commit *c)
 	row->exits_rate = commit_exit_value(c, rate);
 	if (nrate && !value_has(row->exits_rate))
 		row->exits_rate = value_partial(rate, WHY_NO_ENTRY_EXIT);
+	else if (pending && row->exits_rate.state == VALUE_NA)
+		row->exits_rate = value_pending();
 	if (partial.state == VALUE_PARTIAL && value_has(row->exits_rate))
 		row->exits_rate = value_partial(rate, partial.why);
 }

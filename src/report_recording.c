@@ -135,6 +135,7 @@ static int add_exits(struct report_recording *r, const struct snapshot *s,
 	for (uint32_t i = ex->first; i < ex->first + ex->n && !rc; i++) {
 		const struct snap_exit *x = &s->exits[i];
 
+		r->userexits += x->kind == KIND_USEREXIT ? x->now.count : 0;
 		if (x->kind < KIND_NR && r->kinds >> x->kind & 1 && (x->now.count || x->now.timed))
 			rc = add_exit(r, x);
 	}

@@ -60,6 +60,7 @@ struct report_recording {
 	uint64_t intervals, damaged, skipped, lost, ngaps;
 	int64_t end; /* of the interval before */
 	bool matched; /* some VM, or vCPU, that was asked for was there */
+	uint64_t userexits; /* whether asked for or not */
 	bool entries; /* exits have times */
 	struct recorded_samples samples;
 };

@@ -152,6 +152,13 @@ def errors():
          (p.returncode, p.stderr))
     p = n.run("-b", "-n", "2", "-d", "0.1", "-M", "no such VM")
     n.ok(p.returncode == 0 and p.stderr.count("\n") == 1, "a VM that is not there is told once", p.stderr)
+    copy = os.path.join(n.TOP, "tests/data/symbols/kallsyms-6.1.txt")
+    p = n.run("-b", "-n", "2", "-d", "0.1", "--guestkallsyms", f"nosuchvm={copy}", "--root", RECORDED)
+    n.ok(p.returncode == 0 and "'nosuchvm'" in p.stderr and p.stderr.count("\n") == 1,
+         "symbols for a VM that is not there are told once", p.stderr)
+    p = n.run("-b", "-n", "1", "-d", "0.1", "--table", "exit", "--fields", "name", "--root", RECORDED)
+    n.ok(p.returncode != 0 and "the VM's name is vm" in p.stderr and p.stderr.count("\n") == 1,
+         "a VM's name has another id in other tables", p.stderr)
     p = n.run("-b", "-n", "2", "-d", "0.1", "--vcpu", "77", "--root", RECORDED)
     n.ok(p.returncode == 0 and "--vcpu" in p.stderr and p.stderr.count("\n") == 1,
          "so is a vCPU that no VM has", p.stderr)

@@ -18,4 +18,9 @@ is "$?" 1 "a time that is not in the recording"
 like "$said" "the recording holds $(date +%Y)-" "and which times are"
 like "$("$KVMTOP" replay -b --at -1h --format csv --table host --fields nvm "$TEST_TMP/r.db")" 'host' \
 	"a range that reaches before its begin"
+is "$("$KVMTOP" replay -b --table slow "$TEST_TMP/r.db" 2>&1 >/dev/null)" "kvmtop: nothing of table slow was recorded" \
+	"a table that was not recorded"
+is "$("$KVMTOP" replay -b --table host "$TEST_TMP/r.db" 2>&1 >/dev/null)" "" "and one that was"
+like "$("$KVMTOP" replay -b --at 06:37:10-06:37:08 "$TEST_TMP/r.db" 2>&1)" 'its end is before its beginning' \
+	"a range that ends before it begins"
 tap_done

@@ -393,6 +393,35 @@ static void without_entry_and_exit(void **state)
 	fixture_free(&f);
 }
 
+/* Accesses are opened when it shows that there is no kvm_exit: rates come an interval later. */
+static void accesses_that_were_just_opened(void **state)
+{
+	struct fixture f = started(1);
+	struct snapshot *s;
+
+	(void)state;
+	f.sink->kinds(f.sink->ctx, KIND_BIT(KIND_VMEXIT), true, 1 * SEC + 1);
+	commit_drop(&f, 2 * SEC);
+	for (int i = 0; i < 1000; i++)
+		ev(&f, 2 * SEC + i * MS / 2 + 1, 101, EV_PIO, 0x3f8, DIR_WRITE);
+	f.sink->kinds(f.sink->ctx, KIND_ALL, true, 2 * SEC + 500 * MS);
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(s->vms[0].ex.pct.state, VALUE_NA);
+	assert_int_equal(s->vms[0].ex.rate.state, VALUE_PENDING);
+	assert_int_equal(s->host.exits_rate.state, VALUE_PENDING);
+	snapshot_unref(s);
+	s = commit(&f, 4 * SEC);
+	assert_int_equal(s->vms[0].ex.rate.state, VALUE_PARTIAL);
+	snapshot_unref(s);
+	/* Nor are they now. */
+	f.sink->kinds(f.sink->ctx, KIND_BIT(KIND_VMEXIT), true, 4 * SEC + 1);
+	s = commit(&f, 5 * SEC);
+	assert_int_equal(s->vms[0].ex.rate.state, VALUE_NA);
+	assert_int_equal(s->host.exits_rate.state, VALUE_NA);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void nothing_seen_is_not_zero(void **state)
 {
 	struct fixture f = started(1);
@@ -652,6 +681,7 @@ int main(void)
 		cmocka_unit_test(an_exit_that_stays_open_shows_while_it_is_open),
 		cmocka_unit_test(idle_exits_wait_and_do_not_handle),
 		cmocka_unit_test(without_entry_and_exit),
+		cmocka_unit_test(accesses_that_were_just_opened),
 		cmocka_unit_test(nothing_seen_is_not_zero),
 		cmocka_unit_test(kinds_opened_and_closed),
 		cmocka_unit_test(what_does_not_fit_is_in_other),
