@@ -96,6 +96,10 @@ def figures():
         "report", "-i", A, "--event", "userexit", "-k", "key", "-r", *CSV).stdout))]
     n.same(len(by), len([k for k in rows if k[0] == "userexit"]), "turned round by key: the same rows")
     text = run("report", "-i", A, *KINDS).stdout
+    said = run("report", "-i", A)
+    want = sum(v[0] for k, v in replayed(A).items() if k[0] == "userexit")
+    n.ok(f"--event userexit has {want}\n" in said.stderr, "no vmexit in it: what there is instead", (want, said.stderr))
+    n.ok("userexit" not in run("report", "-i", A, "--event", "userexit").stderr, "which is not said where it was asked for")
     n.ok("# userexit: " in text and "KVM_EXIT_IO" in text and " intervals, " in text, "text", text)
 
 
