@@ -133,6 +133,22 @@ static int write_snapshot(struct batch *b, const struct snapshot *s)
 	return is_baseline(b, s) ? 0 : batch_out_write(&b->out, s);
 }
 
+/* A script that waits for a first record would wait for ever. */
+static int look_for_failure(struct batch *b, char *err, size_t size)
+{
+	int rc = reader_failure(b->reader);
+
+	if (!rc)
+		return 0;
+	if (!b->out.records) {
+		snprintf(err, size, "no figures: %s: ulimit -v, or MemoryMax= of the service",
+			 strerror(-rc));
+		return rc;
+	}
+	fprintf(stderr, "kvmtop: no figures of three intervals: %s: trying on\n", strerror(-rc));
+	return 0;
+}
+
 static int write_waiting(struct batch *b)
 {
 	struct snapshot *s;
@@ -152,7 +168,7 @@ static int write_waiting(struct batch *b)
 }
 
 /* 0: ended as it should, or -errno. */
-static int run(struct batch *b)
+static int run(struct batch *b, char *err, size_t size)
 {
 	struct pollfd p[3] = {
 		{.fd = reader_fd(b->reader), .events = POLLIN},
@@ -168,6 +184,8 @@ static int run(struct batch *b)
 			return -errno;
 		if (p[0].revents) {
 			rc = write_waiting(b);
+			if (!rc)
+				rc = look_for_failure(b, err, size);
 			if (rc)
 				return rc > 0 ? 0 : rc;
 		}
@@ -190,7 +208,7 @@ int cmd_batch(const struct options *o)
 	if (!rc)
 		rc = open_engine(&b, err, sizeof(err));
 	if (!rc)
-		rc = run(&b);
+		rc = run(&b, err, sizeof(err));
 	engine_free(b.engine);
 	batch_out_close(&b.out);
 	return batch_out_status(&b.out, rc, err);

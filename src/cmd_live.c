@@ -111,6 +111,9 @@ static void take_snapshots(struct live *l)
 		ui_snapshot(l->screen.ui, s);
 		snapshot_unref(s);
 	}
+	if (reader_failure(l->reader))
+		ui_message(l->screen.ui, ROLE_WARN,
+			   "no memory for three intervals' figures: trying on");
 }
 
 static void loop(struct live *l)

@@ -201,6 +201,7 @@ static void write_waiting(struct recorder *r)
 {
 	struct snapshot *s, *late;
 	uint64_t skipped;
+	int rc;
 
 	while (!enough(r) && (s = reader_take(r->reader, &skipped)) != NULL) {
 		late = reader_tsc(r->reader);
@@ -211,6 +212,10 @@ static void write_waiting(struct recorder *r)
 		write_one(r, s, skipped);
 		snapshot_unref(s);
 	}
+	rc = reader_failure(r->reader);
+	if (rc)
+		fprintf(stderr, "kvmtop: no figures of three intervals: %s: trying on\n",
+			strerror(-rc));
 }
 
 static void *writer(void *ctx)

@@ -44,6 +44,8 @@ struct reader *engine_reader(struct engine *e, unsigned depth);
 int reader_fd(const struct reader *r); /* an eventfd, readable when a snapshot waits */
 /* The oldest waiting snapshot (the caller's reference) or NULL; *skipped: dropped since last. */
 struct snapshot *reader_take(struct reader *r, uint64_t *skipped);
+/* 0, or -errno: why no snapshot came for three intervals. Said once, and wakes as one does. */
+int reader_failure(struct reader *r);
 /* Snapshots that are dropped leave what they tell of TSC offsets; before engine_start(). */
 void reader_keep_tsc(struct reader *r);
 /* What those left that were dropped before the last one taken (tsc_late.h), or NULL. */

@@ -23,6 +23,8 @@
 #define WATERMARK_LAG (5 * NS_PER_MS)
 /* Pins are asked for this long after a vCPU was starved: they may be why. */
 #define STARVED_TICKS 30
+/* As many intervals without memory for them, one after the other, are told. */
+#define REFUSED_TICKS 3
 
 /* The screen's first intervals, so that rates are there within a second (product.md). */
 static const double first_delays[] = {0.25, 0.25, 0.5};
@@ -255,6 +257,26 @@ static void publish(struct engine *e, struct snapshot *s)
 		reader_put(e->reader[i], s);
 }
 
+/* The figures are kept: the next interval is the longer. But who waits for it shall know. */
+static void refuse(struct engine *e)
+{
+	if (++e->refused != REFUSED_TICKS)
+		return;
+	e->env.sink->source(e->env.sink->ctx, "memory", SOURCE_PARTIAL,
+			    "refused: there was none for an interval, which is longer for it",
+			    "ulimit -v, or MemoryMax= of the service");
+	for (size_t i = 0; i < e->nreader; i++)
+		reader_fail(e->reader[i], -ENOMEM);
+}
+
+/* After the snapshot that says it. */
+static void end_refusal(struct engine *e)
+{
+	if (e->refused >= REFUSED_TICKS)
+		e->env.sink->source(e->env.sink->ctx, "memory", SOURCE_OK, "works", NULL);
+	e->refused = 0;
+}
+
 static void tick(struct engine *e)
 {
 	int64_t now = clock_mono_ns(), w = now - WATERMARK_LAG;
@@ -284,6 +306,9 @@ static void tick(struct engine *e)
 		find_starved(e, s);
 		publish(e, s);
 		snapshot_unref(s);
+		end_refusal(e);
+	} else {
+		refuse(e);
 	}
 	inventory_sweep_old(e->env.inv);
 	arm_timer(e, clock_mono_ns());

@@ -40,6 +40,7 @@ struct engine {
 	/* Below: the collecting thread's own. */
 	int64_t deadline, watermark;
 	unsigned long ticks;
+	unsigned refused; /* ticks in a row without memory for a snapshot */
 	struct demand demand;
 	struct governor governor;
 	bool no_entry_exit;

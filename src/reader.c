@@ -17,6 +17,7 @@ struct reader {
 	bool demand_changed;
 	int fd;
 	uint64_t skipped;
+	int failure; /* -errno, until it is asked for or over */
 	bool keeps_tsc;
 	struct snapshot *late; /* TSC offsets of those that were dropped, see tsc_late.h */
 	struct snapshot *taken_late; /* the same, up to the last that was taken */
@@ -63,10 +64,18 @@ void reader_free(struct reader *r)
 	free(r);
 }
 
+static void wake(const struct reader *r)
+{
+	uint64_t one = 1;
+
+	/* A full counter means that it is readable already. */
+	if (write(r->fd, &one, sizeof(one)) < 0)
+		return;
+}
+
 void reader_put(struct reader *r, struct snapshot *s)
 {
 	struct snapshot *dropped = NULL;
-	uint64_t one = 1;
 
 	snapshot_ref(s);
 	pthread_mutex_lock(&r->lock);
@@ -78,11 +87,29 @@ void reader_put(struct reader *r, struct snapshot *s)
 			(void)tsc_late_add(&r->late, dropped);
 	}
 	r->queue[(r->head + r->n++) % r->depth] = s;
+	r->failure = 0;
 	pthread_mutex_unlock(&r->lock);
 	snapshot_unref(dropped);
-	/* A full counter means that it is readable already. */
-	if (write(r->fd, &one, sizeof(one)) < 0)
-		return;
+	wake(r);
+}
+
+void reader_fail(struct reader *r, int rc)
+{
+	pthread_mutex_lock(&r->lock);
+	r->failure = rc;
+	pthread_mutex_unlock(&r->lock);
+	wake(r);
+}
+
+int reader_failure(struct reader *r)
+{
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	rc = r->failure;
+	r->failure = 0;
+	pthread_mutex_unlock(&r->lock);
+	return rc;
 }
 
 int reader_fd(const struct reader *r)

@@ -14,6 +14,8 @@ struct reader *reader_new(struct engine *e, unsigned depth);
 void reader_free(struct reader *r); /* drops what waits; NULL is fine */
 /* Takes its own reference. */
 void reader_put(struct reader *r, struct snapshot *s);
+/* In place of snapshots that could not be made; rc: -errno. */
+void reader_fail(struct reader *r, int rc);
 /* What the reader asked for last; true where that changed since the last call. */
 bool reader_wants(struct reader *r, struct demand *out);
 /* Called by reader_demand() after a change; the engine wakes its thread. */

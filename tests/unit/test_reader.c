@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -42,6 +43,25 @@ static uint64_t take(struct reader *r, uint64_t *skipped)
 
 	snapshot_unref(s);
 	return seq;
+}
+
+static void a_failure_wakes_and_is_told_once(void **state)
+{
+	struct reader *r = reader_new(NULL, 1);
+	uint64_t skipped;
+
+	(void)state;
+	assert_int_equal(reader_failure(r), 0);
+	reader_fail(r, -ENOMEM);
+	assert_true(readable(r));
+	assert_int_equal(take(r, &skipped), 0);
+	assert_false(readable(r));
+	assert_int_equal(reader_failure(r), -ENOMEM);
+	assert_int_equal(reader_failure(r), 0);
+	reader_fail(r, -ENOMEM);
+	put(r, 1); /* it is over */
+	assert_int_equal(reader_failure(r), 0);
+	reader_free(r);
 }
 
 static void keeps_order_and_stays_readable(void **state)
@@ -199,6 +219,7 @@ static void two_threads_lose_nothing_uncounted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failure_wakes_and_is_told_once),
 		cmocka_unit_test(keeps_order_and_stays_readable),
 		cmocka_unit_test(newest_wins_at_depth_one),
 		cmocka_unit_test(offsets_outlive_their_snapshots),
