@@ -8,8 +8,6 @@
 GET_TEXT(host_node, H, node)
 GET_TEXT(host_kernel, H, kernel)
 GET_SOME(host_ncpu, H, ncpu)
-GET_COUNT(host_nvm, H, nvm)
-GET_COUNT(host_nvcpu, H, nvcpu)
 GET_VALUE(host_usr, H, usr)
 GET_VALUE(host_sys, H, sys)
 GET_VALUE(host_irq, H, irq)
@@ -55,6 +53,25 @@ static struct cell host_events_by(const struct snapshot *s, const void *row, boo
 }
 GET_VALUE(host_hot_pct, H, sym.hot_pct)
 /* clang-format on */
+
+static struct cell known_number(const struct snapshot *s, unsigned n)
+{
+	bool none = snapshot_vms_unknown(s);
+
+	return (struct cell){.v = none ? value_na(WHY_NO_LOOK) : value_known(n)};
+}
+
+static struct cell host_nvm(const struct snapshot *s, const void *row, bool total)
+{
+	(void)total;
+	return known_number(s, ((const H *)row)->nvm);
+}
+
+static struct cell host_nvcpu(const struct snapshot *s, const void *row, bool total)
+{
+	(void)total;
+	return known_number(s, ((const H *)row)->nvcpu);
+}
 
 static struct cell host_sampling(const struct snapshot *s, const void *row, bool total)
 {

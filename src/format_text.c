@@ -56,13 +56,19 @@ static void put_share(struct out *o, const char *name, struct value v)
 }
 
 /* How many CPUs is not known without the collector of them. */
-static void put_counts(struct out *o, const struct snap_host *h, bool guessed)
+static void put_counts(struct out *o, const struct snapshot *s)
 {
+	const struct snap_host *h = &s->host;
+
 	if (h->ncpu)
 		out_printf(o, " %u CPU", h->ncpu);
 	else
 		out_text(o, " - CPU");
-	out_printf(o, " %s%u VM %u vCPU", guessed ? "~" : "", h->nvm, h->nvcpu);
+	if (snapshot_vms_unknown(s))
+		out_text(o, " - VM - vCPU");
+	else
+		out_printf(o, " %s%u VM %u vCPU", snapshot_any_guessed(s) ? "~" : "", h->nvm,
+			   h->nvcpu);
 }
 
 /* The screen's first lines: the host, and what is remarkable. */
@@ -75,7 +81,7 @@ static void put_host(struct out *o, const struct snapshot *s, const struct filte
 	out_printf(o, "# %s ", time);
 	format_escaped(o, text_escape_word, h->node ? h->node : "");
 	out_printf(o, " %.3fs", (double)s->dt / 1e9);
-	put_counts(o, h, snapshot_any_guessed(s));
+	put_counts(o, s);
 	put_share(o, "usr", h->usr);
 	put_share(o, "sys", h->sys);
 	put_share(o, "irq", h->irq);

@@ -154,6 +154,18 @@ const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
 	return p ? p : "";
 }
 
+bool snapshot_vms_unknown(const struct snapshot *s)
+{
+	if (s->nvms)
+		return false;
+	for (size_t i = 0; i < s->nsources; i++)
+		if (s->sources[i].state == SOURCE_OFF &&
+		    (!strcmp(s->sources[i].name, "vms") ||
+		     !strcmp(s->sources[i].name, "file descriptors")))
+			return true;
+	return false;
+}
+
 bool snapshot_any_guessed(const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->nvms; i++)

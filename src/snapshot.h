@@ -443,6 +443,8 @@ void snapshot_unref(struct snapshot *s); /* any thread; NULL is fine */
 
 /* Is one of its VMs a guess of what /proc shows without root? Then their number is one. */
 bool snapshot_any_guessed(const struct snapshot *s);
+/* Could nothing be looked for, as without a descriptor? Then that there are none says nothing. */
+bool snapshot_vms_unknown(const struct snapshot *s);
 
 /*
  * For those who make one (model, recordings, tests): all memory that a snapshot

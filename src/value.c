@@ -20,6 +20,7 @@ static const char *const texts[WHY_NR] = {
 	[WHY_UNWATCHED] = "a CPU was not watched for a while: events there are missing",
 	[WHY_BLIND] = "of some exits it was not seen when they had no CPU: taken as with one",
 	[WHY_NOT_KEPT] = "longer intervals of a recording have it of VMs, not of vCPUs",
+	[WHY_NO_LOOK] = "VMs could not be looked for",
 	[WHY_NO_SWITCHES] =
 		"only counting in the kernel tells when vCPUs in exits had no CPU: --events-by bpf",
 };

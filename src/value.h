@@ -35,6 +35,7 @@ enum value_why {
 	WHY_NO_SWITCHES, /* nobody told when threads had no CPU */
 	WHY_BLIND, /* partial: of some exits that was not seen */
 	WHY_NOT_KEPT, /* longer intervals of a recording have it of VMs only */
+	WHY_NO_LOOK, /* VMs could not be looked for */
 	WHY_NR
 };
 

@@ -115,6 +115,8 @@ static int draw_host_name(const struct ui *ui, const struct area *a, int x)
 		x = area_textf(a, 0, x, ROLE_TEXT, "  %u CPU", h->ncpu);
 	else if (a->w >= 60)
 		x = area_text(a, 0, x, ROLE_TEXT, "  - CPU");
+	if (snapshot_vms_unknown(ui->shown))
+		return area_text(a, 0, x, ROLE_TEXT, "  - VM  - vCPU");
 	x = area_textf(a, 0, x, ROLE_TEXT, "  %s%u VM  %u vCPU",
 		       snapshot_any_guessed(ui->shown) ? "~" : "", h->nvm, h->nvcpu);
 	if (value_has(h->overcommit) && a->w >= 66)

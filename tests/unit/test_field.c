@@ -169,6 +169,23 @@ static void own_quota_is_marked(void **state)
 			 VALUE_PENDING);
 }
 
+static void none_found_is_not_none_looked_for(void **state)
+{
+	static const char *const ids[] = {"nvm", "nvcpu"};
+	struct snap_source off = {.name = "vms", .state = SOURCE_OFF};
+	struct snapshot s = {.sources = &off};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct field *f = field_find(TABLE_HOST, ids[i]);
+
+		s.nsources = 0;
+		assert_int_equal(f->get(&s, &s.host, false).v.state, VALUE_KNOWN);
+		s.nsources = 1;
+		assert_int_equal(f->get(&s, &s.host, false).v.state, VALUE_NA);
+	}
+}
+
 static void rows_are_those_of_the_table(void **state)
 {
 	struct snap_vm vms[2] = {{.name = "a"}, {.name = "b"}};
@@ -194,6 +211,7 @@ int main(void)
 		cmocka_unit_test(unknown_sorts_last_either_way),
 		cmocka_unit_test(exits_give_interval_and_totals),
 		cmocka_unit_test(own_quota_is_marked),
+		cmocka_unit_test(none_found_is_not_none_looked_for),
 		cmocka_unit_test(rows_are_those_of_the_table),
 	};
 
