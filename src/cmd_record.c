@@ -55,6 +55,7 @@ struct recorder {
 	int child_status;
 	/* The writer's; main looks at them when it has ended, at `written` also before. */
 	atomic_ullong written;
+	atomic_bool damaged; /* nothing more can be written */
 	uint64_t missing; /* intervals that are not in the recording */
 	uint64_t pending; /* … and not yet counted in it */
 	bool failing;
@@ -64,9 +65,11 @@ struct recorder {
 	int64_t facts_at; /* when they are read again, CLOCK_MONOTONIC */
 };
 
-/* As many as were asked for: no more are taken, however late main looks. */
+/* As many as were asked for, or can be: no more are taken, however late main looks. */
 static bool enough(struct recorder *r)
 {
+	if (atomic_load(&r->damaged))
+		return true;
 	return r->o->iterations && atomic_load(&r->written) >= r->o->iterations;
 }
 
@@ -83,6 +86,9 @@ static void say_failing(struct recorder *r, int rc)
 	if (rc == -ENOSPC)
 		fprintf(stderr,
 			"kvmtop: %s: no room left: nothing is recorded until there is some\n",
+			safe);
+	else if (rc == -EBADMSG)
+		fprintf(stderr, "kvmtop: %s: a damaged recording: it cannot be gone on with\n",
 			safe);
 	else
 		fprintf(stderr, "kvmtop: %s: cannot be written (%s): trying on\n", safe,
@@ -171,6 +177,8 @@ static int write_interval(struct recorder *r, const struct snapshot *s)
 	rc = store_write(r->store, s, r->pending);
 	if (rc)
 		say_failing(r, rc);
+	if (rc == -EBADMSG) /* it stays so, however often it is tried */
+		atomic_store(&r->damaged, true);
 	return rc;
 }
 
@@ -435,7 +443,7 @@ static int finish(struct recorder *r, int rc, const char *err)
 	if (r->missing)
 		fprintf(stderr, ", %" PRIu64 " could not be written", r->missing);
 	fputs("\n", stderr);
-	if (!atomic_load(&r->written) && r->missing)
+	if (atomic_load(&r->damaged) || (!atomic_load(&r->written) && r->missing))
 		return STATUS_FAILED;
 	return r->child_status ? STATUS_FAILED : STATUS_OK;
 }

@@ -46,6 +46,8 @@ int store_errno(struct store *st)
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 	case SQLITE_ERROR:
+	case SQLITE_CONSTRAINT: /* rows that we did not write are in the way */
+	case SQLITE_MISMATCH:
 		return -EBADMSG;
 	case SQLITE_CANTOPEN:
 		return -ENOENT;
@@ -334,7 +336,12 @@ static int begin_session(struct store *st, const char *path, char *err, size_t s
 
 	if (rc && rc != -ENOENT)
 		return fail(rc, err, size, path, "%s", sqlite3_errmsg(st->db));
-	st->last_id = last.id;
+	rc = number_of(st, store_sql[ST_LAST_ID], &st->last_id);
+	if (rc)
+		return fail_sqlite(st, rc, err, size, path);
+	if (st->last_id > STORE_ID_MOST || last.session >= STORE_ID_MOST)
+		return fail(-EBADMSG, err, size, path,
+			    "a damaged recording: its intervals cannot be counted on");
 	st->last_wall = last.wall;
 	st->session = last.session + 1;
 	if (!st->keep.n)

@@ -104,6 +104,12 @@ struct row {
 	uint64_t merged, skipped;
 };
 
+/* One that no clock has is that of a damaged row, which is older than all. */
+static int64_t sound_time(int64_t time)
+{
+	return time >= 0 && time <= STORE_TIME_MOST ? time : 0;
+}
+
 /* The oldest intervals of a tier. Returns how many, or -errno. */
 static int oldest(struct store *st, unsigned tier, struct row *row, int most)
 {
@@ -116,7 +122,7 @@ static int oldest(struct store *st, unsigned tier, struct row *row, int most)
 	sqlite3_bind_int(s, 2, most);
 	while (n < most && (rc = sqlite3_step(s)) == SQLITE_ROW)
 		row[n++] = (struct row){.id = sqlite3_column_int64(s, 0),
-					.time = sqlite3_column_int64(s, 1),
+					.time = sound_time(sqlite3_column_int64(s, 1)),
 					.session = sqlite3_column_int64(s, 2),
 					.merged = (uint64_t)sqlite3_column_int64(s, 3),
 					.skipped = (uint64_t)sqlite3_column_int64(s, 4),

@@ -21,6 +21,14 @@
 /* From this one on the view of who had the CPU; frames had it before. */
 #define STORE_VERSION_WAITED 3
 
+/*
+ * More than any clock, interval or count of a recording has; sums and differences of a few of them
+ * do not overflow. Plain numbers, since they are part of SQL too.
+ */
+#define STORE_TIME_MOST 2305843009213693952 /* 2^61 ns: 2043 */
+#define STORE_DT_MOST 9007199254740992 /* 2^53 ns */
+#define STORE_ID_MOST 9007199254740992
+
 /* Texts of a segment by number, and numbers by text (writers only). */
 struct store_dict {
 	char **text; /* [number], 0 is none */
@@ -46,6 +54,7 @@ enum store_statement {
 	ST_BEFORE,
 	ST_FIRST,
 	ST_LAST,
+	ST_LAST_ID,
 	ST_READ,
 	ST_GET_TEXT,
 	ST_TSC,

@@ -10,6 +10,11 @@
 
 #include "store_priv.h"
 
+#define NUMBER_(n) #n
+#define NUMBER(n) NUMBER_(n)
+#define TIME_MOST NUMBER(STORE_TIME_MOST)
+#define DT_MOST NUMBER(STORE_DT_MOST)
+#define ID_MOST NUMBER(STORE_ID_MOST)
 #define TEXT_OF(id) "(SELECT text FROM text WHERE segment=i.segment AND id=" id ")"
 #define LOCAL_TIME "strftime('%Y-%m-%d %H:%M:%S',i.time/1000000000,'unixepoch','localtime')"
 
@@ -117,25 +122,44 @@ const char store_schema_check[] =
 	" ('segment','text','interval','frame','vm','vcpu','facts','tsc','waited')";
 
 #define COLUMNS "id,time,dt,session,skipped"
+/*
+ * What a file of somebody else has beyond these is not seen: nothing overflows by the rest. The
+ * plus keeps it out of the choice of an index.
+ */
+#define SOUND                                                                                      \
+	"+time BETWEEN 0 AND " TIME_MOST " AND +dt BETWEEN 0 AND " DT_MOST                         \
+	" AND +session BETWEEN 0 AND " ID_MOST " AND +id BETWEEN 1 AND " ID_MOST
 
 const char *const store_sql[] = {
 	[ST_BEGIN] = "BEGIN IMMEDIATE",
 	[ST_COMMIT] = "COMMIT",
 	[ST_ROLLBACK] = "ROLLBACK",
-	[ST_SEGMENT] = "INSERT INTO segment(tier) VALUES(?)",
+	[ST_SEGMENT] = "INSERT INTO segment VALUES(1+max("
+		       "coalesce((SELECT max(id) FROM segment),0),"
+		       "coalesce((SELECT max(segment) FROM text),0),"
+		       "coalesce((SELECT max(segment) FROM interval),0)),?)",
 	[ST_TEXT] = "INSERT INTO text VALUES(?,?,?)",
 	[ST_INTERVAL] = "INSERT INTO interval VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[ST_FRAME] = "INSERT INTO frame VALUES(?,?,?)",
 	[ST_VM] = "INSERT INTO vm VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[ST_VCPU] = "INSERT INTO vcpu VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[ST_WAITED] = "INSERT INTO waited VALUES(?,?,?,?,?,?,?,?)",
-	[ST_AT] = "SELECT " COLUMNS " FROM interval WHERE time<=? ORDER BY time DESC,id DESC"
+	[ST_AT] = "SELECT " COLUMNS " FROM interval WHERE time<=? AND " SOUND
+		  " ORDER BY time DESC,id DESC"
 		  " LIMIT 1",
-	[ST_FROM] = "SELECT " COLUMNS " FROM interval WHERE time>=? ORDER BY time,id LIMIT 1",
-	[ST_NEXT] = "SELECT " COLUMNS " FROM interval WHERE id>? ORDER BY id LIMIT 1",
-	[ST_BEFORE] = "SELECT " COLUMNS " FROM interval WHERE id<? ORDER BY id DESC LIMIT 1",
-	[ST_FIRST] = "SELECT " COLUMNS " FROM interval ORDER BY id LIMIT 1",
-	[ST_LAST] = "SELECT " COLUMNS " FROM interval ORDER BY id DESC LIMIT 1",
+	[ST_FROM] = "SELECT " COLUMNS " FROM interval WHERE time>=? AND " SOUND
+		    " ORDER BY time,id LIMIT 1",
+	[ST_NEXT] = "SELECT " COLUMNS " FROM interval WHERE id>? AND " SOUND " ORDER BY id LIMIT 1",
+	[ST_BEFORE] = "SELECT " COLUMNS " FROM interval WHERE id<? AND " SOUND
+		      " ORDER BY id DESC LIMIT 1",
+	[ST_FIRST] = "SELECT " COLUMNS " FROM interval WHERE " SOUND " ORDER BY id LIMIT 1",
+	[ST_LAST] = "SELECT " COLUMNS " FROM interval WHERE " SOUND " ORDER BY id DESC LIMIT 1",
+	/* Rows of a damaged file may belong to no interval: theirs are not used again either. */
+	[ST_LAST_ID] = "SELECT max(coalesce((SELECT max(id) FROM interval),0),"
+		       "coalesce((SELECT max(interval) FROM frame),0),"
+		       "coalesce((SELECT max(interval) FROM vm),0),"
+		       "coalesce((SELECT max(interval) FROM vcpu),0),"
+		       "coalesce((SELECT max(interval) FROM waited),0))",
 	[ST_READ] = "SELECT segment,length,data FROM interval JOIN frame ON interval=id WHERE id=?",
 	[ST_GET_TEXT] = "SELECT text FROM text WHERE segment=? AND id=?",
 	[ST_OLDEST] = "SELECT id,time,session,merged,skipped,segment FROM interval WHERE tier=?"
@@ -164,7 +188,8 @@ const char *const store_sql[] = {
 		      "session AS s FROM tsc WHERE vm=?1 OR vm_id=?1 ORDER BY rowid DESC LIMIT 1)"
 		      " ON vm_id=v AND session=s ORDER BY tsc.rowid",
 	[ST_TSC_UP_TO] = "SELECT * FROM tsc WHERE interval<=? ORDER BY rowid",
-	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval",
+	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval WHERE time BETWEEN"
+		     " 0 AND " TIME_MOST,
 	/* id and time are those of the row that has the maximum: SQLite says so. */
 	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),"
 		       "(time-?1)/?2 AS part FROM interval WHERE time BETWEEN ?1 AND ?3"
