@@ -22,6 +22,8 @@
 /* How long one waits for the other's checkpoint. */
 #define BUSY_MS 2000
 
+#define PAGE 4096
+
 #define APPLICATION "PRAGMA application_id"
 
 int store_errno(struct store *st)
@@ -328,6 +330,19 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 	return rc ? fail_sqlite(st, rc, err, size, path) : 0;
 }
 
+/* The log beside it is no larger than a part of what the recording may take; SQLite's usual: 4 MiB.
+ */
+static int limit_log(struct store *st)
+{
+	int64_t pages = st->keep.max_bytes / PAGE / 8;
+	char sql[60];
+
+	if (st->keep.max_bytes <= 0 || pages >= 1000)
+		return 0;
+	snprintf(sql, sizeof(sql), "PRAGMA wal_autocheckpoint=%d", pages < 64 ? 64 : (int)pages);
+	return store_exec(st, sql);
+}
+
 static int begin_session(struct store *st, const char *path, char *err, size_t size)
 {
 	struct store_at last = {0};
@@ -344,8 +359,9 @@ static int begin_session(struct store *st, const char *path, char *err, size_t s
 			    "a damaged recording: its intervals cannot be counted on");
 	st->last_wall = last.wall;
 	st->session = last.session + 1;
-	if (!st->keep.n)
-		return 0;
+	rc = limit_log(st);
+	if (rc || !st->keep.n)
+		return rc ? fail_sqlite(st, rc, err, size, path) : 0;
 	/* Tiers that there are no more, since it is gone on with other ones. */
 	snprintf(sql, sizeof(sql), "UPDATE interval SET tier=%u WHERE tier>=%u", st->keep.n - 1,
 		 st->keep.n);
