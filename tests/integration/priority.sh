@@ -14,7 +14,7 @@ nice_of() { # the nice values of process $1's threads, "NAME VALUE" each
 }
 
 watch() { # watch COMMAND…: starts it, and prints the nice values of its threads when there are records
-
+	rm -f "$TEST_TMP/out" # what the one before has written says nothing of this one
 	"$@" >"$TEST_TMP/out" 2>&1 &
 	for _ in $(seq 600); do
 		[ -s "$TEST_TMP/out" ] && break

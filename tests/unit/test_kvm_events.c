@@ -254,7 +254,7 @@ static void counted_and_lost_are_all(void **state)
 	(void)state;
 	NEEDS_KVM;
 	while (!lose(&r, &c))
-		if (++tries == 5)
+		if (++tries == 20)
 			skip();
 	assert_true(r.told.lost[EV_PIO + 1] > 0);
 	assert_true(r.told.windows > 0);
