@@ -325,6 +325,51 @@ static void fetch_count(const struct kvm_counts *c, uint32_t slot, unsigned half
 		fetch(count_of(c, slot, half), sizeof(struct kc_count));
 }
 
+/* Where the slot has the numbers of its octaves; they are needed to fetch these. */
+static void fetch_numbers(const struct kvm_counts *c, uint32_t slot, uint64_t octaves)
+{
+	unsigned o = (unsigned)__builtin_ctzll(octaves);
+
+	if (o < KC_OCTAVES)
+		fetch(&c->slot[slot].octave[o], sizeof(uint32_t));
+}
+
+static void fetch_octaves(const struct kvm_counts *c, uint32_t slot, unsigned half)
+{
+	const struct kc_slot *s = &c->slot[slot];
+	uint64_t left = count_of(c, slot, half)->sums.octaves;
+
+	for (; left; left &= left - 1) {
+		unsigned o = (unsigned)__builtin_ctzll(left);
+		uint32_t at = o < KC_OCTAVES ? s->octave[o] : 0;
+
+		if (at && at < c->octaves)
+			fetch(c->octave[at].n[half], sizeof(c->octave[at].n[half]));
+	}
+}
+
+/* One slot further in a thread's list; *behind: the last one, where it has octaves. */
+static uint32_t fetch_next(const struct kvm_counts *c, uint32_t slot, uint32_t *behind,
+			   uint32_t epoch)
+{
+	const struct kc_half *h;
+
+	if (*behind)
+		fetch_octaves(c, *behind, epoch & 1);
+	*behind = 0;
+	if (!slot || slot >= c->slots)
+		return 0;
+	h = &count_of(c, slot, epoch & 1)->sums;
+	if (h->epoch != epoch)
+		return 0;
+	if (h->octaves) {
+		fetch_numbers(c, slot, h->octaves);
+		*behind = slot;
+	}
+	fetch_count(c, h->next, epoch & 1);
+	return h->next;
+}
+
 /*
  * Slots lie where memory was free when their key came, so that one after the other each of them
  * would be waited for. Therefore the lists of some threads are followed side by side: what the
@@ -334,24 +379,18 @@ static void fetch_count(const struct kvm_counts *c, uint32_t slot, unsigned half
 static void fetch_group(const struct kvm_counts *c, const uint64_t *list, uint32_t n,
 			uint32_t epoch)
 {
-	unsigned half = epoch & 1, left = n;
-	uint32_t at[GROUP];
+	uint32_t at[GROUP], behind[GROUP] = {0};
+	bool more = true;
 
 	for (uint32_t g = 0; g < n; g++) {
-		at[g] = list[g] < c->threads ? c->thread[list[g]].dirty[half] : 0;
-		fetch_count(c, at[g], half);
+		at[g] = list[g] < c->threads ? c->thread[list[g]].dirty[epoch & 1] : 0;
+		fetch_count(c, at[g], epoch & 1);
 	}
-	for (unsigned step = 0; left && step < AHEAD; step++) {
-		left = 0;
+	for (unsigned step = 0; more && step < AHEAD; step++) {
+		more = false;
 		for (uint32_t g = 0; g < n; g++) {
-			const struct kc_half *h;
-
-			if (!at[g] || at[g] >= c->slots)
-				continue;
-			h = &count_of(c, at[g], half)->sums;
-			at[g] = h->epoch == epoch ? h->next : 0;
-			fetch_count(c, at[g], half);
-			left++;
+			at[g] = fetch_next(c, at[g], &behind[g], epoch);
+			more |= at[g] || behind[g];
 		}
 	}
 }
