@@ -292,7 +292,7 @@ static int borrow_from_silent(struct merge *m, struct merge_input *g,
 	bool known = false;
 	int rc;
 
-	if (!first_known(m, g, &vcpu))
+	if (!g->cpu || !first_known(m, g, &vcpu))
 		return 0;
 	for (unsigned i = 0; i < g->ncpus; i++) {
 		if (!g->cpu[i].seen)

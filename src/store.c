@@ -117,7 +117,7 @@ static int number_of(struct store *st, const char *sql, int64_t *out)
 
 int64_t store_pragma(struct store *st, const char *name)
 {
-	int64_t v;
+	int64_t v = -1; /* a pragma that gives no row at all is not known either */
 	char sql[64];
 
 	snprintf(sql, sizeof(sql), "PRAGMA %s", name);
