@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: root, kvm, tracefs, debugfs, perf-events
 # limit: 240
+# sanitize: no, exact_perf.py decodes each event; all others read what was counted in the kernel
 """kvmtop's counts of real KVM events equal what the guests did, to the last one."""
 
 import os
