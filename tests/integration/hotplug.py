@@ -44,7 +44,7 @@ def told(records, name):
 
 
 def away_for(intervals, name):
-    g = n.Guest("-l", "inf", "-r", 1000, "-p", CPU, "out:100 spin:300000").go()
+    g = n.Guest("-l", "inf", "-r", 1000, "-p", CPU, "out:100 spin:300").go()
     top = n.Kvmtop("--event", "ioport", "--events-by", "perf", delay=0.5)
 
     def counts(r):
