@@ -33,6 +33,13 @@ def rss_mib(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1]) / 1024
 
 
+def readable(fd, seconds):
+    """select() cannot have descriptors from 1,024 on, and hundreds of guests have each some."""
+    p = select.poll()
+    p.register(fd, select.POLLIN)
+    return bool(p.poll(seconds * 1000))
+
+
 def end(p):
     p.kill()
     p.wait()
@@ -49,7 +56,7 @@ def per_tick(argv, marker, skip, ticks, limit=60, idle=None):
         while time.monotonic() < stop:
             if idle:
                 idle(0.01)
-            if not select.select([p.stdout], [], [], 1)[0]:
+            if not readable(p.stdout.fileno(), 1):
                 continue
             got = os.read(p.stdout.fileno(), 1 << 16)
             if not got:
@@ -78,7 +85,7 @@ class Screen:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
 
     def read_some(self, seconds):
-        if select.select([self.fd], [], [], seconds)[0]:
+        if readable(self.fd, seconds):
             try:
                 self.text += os.read(self.fd, 1 << 16)
             except OSError:  # it ended
