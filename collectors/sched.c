@@ -322,8 +322,19 @@ static int fill(const struct sched *s, struct inv_thread *t, const struct sched_
 	return 0;
 }
 
+/* Did it run, or want to, since the last reading? One that its quota holds back is runnable. */
+static bool was_ready(const struct sched_task *k, const struct thread_reading *r)
+{
+	int64_t dt = r->time - k->time;
+
+	return !r->has_sched || !k->time || r->state == 'R' ||
+	       (int64_t)(r->run_ns - k->run_ns) > dt / 100;
+}
+
 static void hand_on(struct sched *s, struct sched_task *k, const struct thread_reading *r)
 {
+	k->quota.cpu = r->cpu;
+	k->quota.ready = was_ready(k, r);
 	k->tick = s->tick;
 	k->time = r->time;
 	k->readings++;

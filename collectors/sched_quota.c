@@ -3,8 +3,10 @@
  * CPU quotas of cgroups v1 and v2; see sched_quota.h.
  *
  * A thread is held back by its own group and by each above it up to the machine's scope. They
- * overlap in time, so the one that held back most counts; its time is shared by the vCPUs in
- * it, since it is a sum over CPUs.
+ * overlap in time, so the one that held back most counts. The kernel sums that time over the CPUs
+ * on which the group had something to run: it is the time of each of the vCPUs there, and divided
+ * by the CPUs, not by the vCPUs. Four that share a CPU are held back by all of it, and one that
+ * was idle by none.
  */
 #include "sched_quota.h"
 
@@ -32,20 +34,25 @@
 #define LIMIT_TICKS 10 /* a group's limit is looked at so often at least */
 #define GROUPS_A_TICK 64 /* so many groups' limits are looked at every tick; of more in turn */
 #define BUCKETS 1024 /* 16,000 vCPUs in a group each: 17 a bucket */
+#define CPU_WORDS 16 /* CPUs told apart in a group, modulo: of a larger host a few count as one */
 
 struct group {
 	struct group *next, *parent; /* next: in its bucket */
 	bool v1;
 	bool known; /* what it held back is known: there is no limit, or cpu.stat could be read */
-	bool has_base; /* throttled_ns is a baseline */
+	bool has_base; /* .last is a baseline */
 	const char *mount; /* where it was found, NULL: not there */
 	int fd; /* of cpu.stat, held while there is a limit; -1: opened anew each time */
-	uint64_t throttled_ns, delta_ns;
+	struct cgroup_throttled last;
+	uint64_t delta_ns; /* held back in this tick */
+	bool used_up; /* in half of its last periods or more it had its whole quota */
 	uint64_t quota_us, period_us; /* quota 0: no limit */
 	unsigned turn; /* spreads the looks at the limits over ticks */
 	unsigned tick; /* in which it was read, 0 never */
 	unsigned counted; /* tick of the members below */
 	unsigned members; /* vCPU threads in it and below it */
+	unsigned ready, ncpus; /* those that ran or wanted to, and on how many CPUs */
+	uint64_t cpus[CPU_WORDS];
 	size_t len;
 	char path[]; /* "" is the root */
 };
@@ -210,15 +217,36 @@ static void follow(struct quotas *q, struct thread_quota *tq, const struct inv_t
 		tq->due += t->tid % 8 * NS_PER_S;
 }
 
+static void begin_count(struct group *g, unsigned tick)
+{
+	g->counted = tick;
+	g->members = g->ready = g->ncpus = 0;
+	memset(g->cpus, 0, sizeof(g->cpus));
+}
+
+static void count_ready(struct group *g, int cpu)
+{
+	unsigned bit = (unsigned)cpu % (64 * CPU_WORDS);
+	uint64_t *w = &g->cpus[bit / 64];
+
+	g->ready++;
+	if (cpu >= 0 && *w >> bit % 64 & 1)
+		return;
+	g->ncpus++;
+	if (cpu >= 0)
+		*w |= 1ULL << bit % 64;
+}
+
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t)
 {
 	follow(q, tq, t, tq->tick + 1 != q->tick);
 	tq->tick = q->tick;
 	for (struct group *g = tq->group; g; g = g->parent) {
 		if (g->counted != q->tick)
-			g->members = 0;
-		g->counted = q->tick;
+			begin_count(g, q->tick);
 		g->members++;
+		if (tq->ready)
+			count_ready(g, tq->cpu);
 	}
 }
 
@@ -303,10 +331,23 @@ static ssize_t read_throttled(struct quotas *q, struct group *g, char *buf, size
 	return n;
 }
 
+/* In an interval in which no period ended what the last one said still holds. */
+static void add_difference(struct group *g, const struct cgroup_throttled *now)
+{
+	const struct cgroup_throttled *last = &g->last;
+
+	if (now->ns > last->ns)
+		g->delta_ns = now->ns - last->ns;
+	if (now->periods < last->periods || now->used_up < last->used_up)
+		g->used_up = false; /* another group of that name */
+	else if (now->periods > last->periods)
+		g->used_up = now->used_up - last->used_up >= (now->periods - last->periods + 1) / 2;
+}
+
 static void read_once(struct quotas *q, struct group *g)
 {
 	char buf[1024];
-	uint64_t ns = 0;
+	struct cgroup_throttled now = {0};
 	ssize_t n;
 
 	if (g->tick == q->tick)
@@ -321,15 +362,17 @@ static void read_once(struct quotas *q, struct group *g)
 		/* Without a limit nothing is held back, and cpu.stat need not be read. */
 		release(q, g);
 		g->known = g->mount != NULL;
-		g->has_base = false;
+		g->has_base = g->used_up = false;
 		return;
 	}
 	n = read_throttled(q, g, buf, sizeof(buf));
-	g->known = n >= 0 && cgroup_parse_throttled(buf, (size_t)n, &ns) == 0;
-	if (g->known && g->has_base && ns > g->throttled_ns)
-		g->delta_ns = ns - g->throttled_ns;
+	g->known = n >= 0 && cgroup_parse_throttled(buf, (size_t)n, &now) == 0;
+	if (g->known && g->has_base)
+		add_difference(g, &now);
+	else
+		g->used_up = false;
 	g->has_base = g->known;
-	g->throttled_ns = ns;
+	g->last = now;
 }
 
 static bool tighter(const struct group *g, const struct quota_reading *r)
@@ -337,6 +380,14 @@ static bool tighter(const struct group *g, const struct quota_reading *r)
 	return g->quota_us && g->period_us &&
 	       (!r->quota_us || (double)g->quota_us / (double)g->period_us <
 					(double)r->quota_us / (double)r->period_us);
+}
+
+/* How long the group held the thread back in this tick. */
+static uint64_t part_of(const struct group *g, const struct thread_quota *tq)
+{
+	if (!g->ready)
+		return g->delta_ns / (g->members ? g->members : 1);
+	return tq->ready ? g->delta_ns / g->ncpus : 0;
 }
 
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now)
@@ -351,7 +402,8 @@ void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t
 		if (!g->known)
 			continue;
 		r.has = true;
-		part = g->delta_ns / (g->members ? g->members : 1);
+		r.used_up |= g->used_up;
+		part = part_of(g, tq);
 		if (part > most || !r.group) {
 			most = part > most ? part : most;
 			r.group = g->len ? g->path : "/";

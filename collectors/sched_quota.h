@@ -19,6 +19,8 @@ struct thread_quota {
 	struct group *group; /* its own; ->parent up to the machine's scope */
 	uint64_t throttled_ns; /* what held it back, summed by us: grows only */
 	int64_t due; /* its group is looked up again then, ns */
+	int cpu; /* the collector's: where it was last, -1 not known */
+	bool ready; /* the collector's: it ran or wanted to since the last tick */
 	unsigned tick; /* in which it was counted last */
 };
 

@@ -36,15 +36,19 @@ static bool value_of(const char *buf, size_t len, const char *key, uint64_t *out
 	return false;
 }
 
-int cgroup_parse_throttled(const char *buf, size_t len, uint64_t *ns)
+int cgroup_parse_throttled(const char *buf, size_t len, struct cgroup_throttled *out)
 {
 	uint64_t us;
 
-	if (value_of(buf, len, "throttled_time", ns))
+	if (!value_of(buf, len, "nr_periods", &out->periods))
+		out->periods = 0;
+	if (!value_of(buf, len, "nr_throttled", &out->used_up))
+		out->used_up = 0;
+	if (value_of(buf, len, "throttled_time", &out->ns))
 		return 0;
 	if (!value_of(buf, len, "throttled_usec", &us))
 		return -EBADMSG;
-	*ns = us > UINT64_MAX / 1000 ? UINT64_MAX : us * 1000;
+	out->ns = us > UINT64_MAX / 1000 ? UINT64_MAX : us * 1000;
 	return 0;
 }
 

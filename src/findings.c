@@ -254,9 +254,16 @@ static const char *how_much(double part, double whole)
 static void say_quota(struct look *l, struct snap_finding *f, const struct snap_vm *vm,
 		      const struct worst *w)
 {
-	f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it its own CPU quota",
-				  who(l, vm, w->v, w->others), w->value,
-				  how_much(w->v->use.throt.v, w->value));
+	const char *vcpus = who(l, vm, w->v, w->others);
+	double throt = w->v->use.throt.v;
+
+	if (throt < w->value / 2)
+		f->text =
+			snapshot_printf(l->s, "%s: %.0f%% steal, and its own CPU quota is used up",
+					vcpus, w->value);
+	else
+		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it its own CPU quota",
+					  vcpus, w->value, how_much(throt, w->value));
 	if (vm->quota_us && vm->period_us)
 		f->next = snapshot_printf(l->s,
 					  "its cgroup may use %.0f%% of a CPU: raise cpu.max (i: "

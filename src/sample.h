@@ -269,7 +269,8 @@ struct quota_reading {
 	bool has; /* a cgroup with cpu.stat was found */
 	uint64_t throttled_ns; /* of the ancestor that was throttled most in this interval */
 	uint64_t quota_us, period_us; /* tightest; quota 0: none */
-	unsigned shared_by; /* vCPUs in the group, >= 1 */
+	unsigned shared_by; /* throttled_ns is of so many vCPUs together, >= 1 */
+	bool used_up; /* in half of its last periods or more the group had its whole quota */
 	const char *group; /* its path, for the screen */
 };
 

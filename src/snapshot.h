@@ -25,7 +25,7 @@ struct snap_use {
 	struct value steal, throt, wait, demand; /* VM: mean over its vCPUs */
 	struct value csw, mig; /* per second */
 	struct value majflt, blk; /* per second; % of time */
-	bool own_quota; /* %THROT is at least half of %STEAL: the mark q */
+	bool own_quota; /* %THROT is at least half of %STEAL, or the quota is used up: mark q */
 };
 
 /* Which of a tally's timed pairs its percentiles are over. */

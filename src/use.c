@@ -302,6 +302,7 @@ void use_quota_reading(struct use_quota *q, const struct quota_reading *r)
 
 	q->quota_us = r->quota_us;
 	q->period_us = r->period_us;
+	q->used_up = r->has && r->used_up;
 	if (!r->has) {
 		q->throt = value_na(WHY_NO_CGROUP);
 		q->seen = false;
@@ -339,7 +340,12 @@ void use_result(const struct use_state *u, const struct use_quota *quota, struct
 		double wait = out->steal.v - throt.v;
 
 		out->wait = (struct value){.v = wait > 0 ? wait : 0, .state = out->steal.state};
-		out->own_quota = throt.v > 0 && throt.v >= out->steal.v / 2;
+		/*
+		 * What held it back for most of the time; or the quota is used up: then the VM
+		 * gets no more of a CPU without its neighbours either, also where its vCPUs
+		 * wait for one another within it.
+		 */
+		out->own_quota = throt.v > 0 && (throt.v >= out->steal.v / 2 || quota->used_up);
 	} else {
 		out->wait = out->steal; /* no quota is known of: all of it is competition */
 	}
@@ -382,7 +388,10 @@ void use_sum_add(struct use_sum *s, const struct snap_use *u, bool is_vcpu)
 	}
 	if (is_vcpu) {
 		s->vcpus++;
-		s->own_quota += u->own_quota;
+		if (value_has(u->steal)) {
+			s->vcpu_steal += u->steal.v;
+			s->quota_steal += u->own_quota ? u->steal.v : 0;
+		}
 	}
 }
 
@@ -408,5 +417,5 @@ void use_sum_result(const struct use_sum *s, struct snap_use *out)
 	}
 	/* As for one vCPU: half or more of what the VM waited was its own quota. */
 	out->own_quota = value_has(out->throt) && value_has(out->steal) && out->throt.v > 0 &&
-			 out->throt.v >= out->steal.v / 2;
+			 (out->throt.v >= out->steal.v / 2 || s->quota_steal >= s->vcpu_steal / 2);
 }

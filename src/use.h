@@ -42,6 +42,7 @@ struct use_quota {
 	int64_t time;
 	uint64_t throttled_ns;
 	uint64_t quota_us, period_us;
+	bool used_up; /* as the reading says */
 	struct value throt; /* percent; NA where there is no cgroup */
 };
 
@@ -63,7 +64,8 @@ struct use_sum {
 		bool partial;
 		uint8_t why;
 	} part[12];
-	unsigned own_quota, vcpus;
+	unsigned vcpus;
+	double vcpu_steal, quota_steal; /* of all vCPUs; of those whose own quota it is */
 };
 
 void use_sum_add(struct use_sum *s, const struct snap_use *u, bool is_vcpu);

@@ -40,7 +40,7 @@ static void keys_page(struct page *p)
 	}
 	page_heading(p, "Marks");
 	page_addf(p, "31.0!", "over its threshold");
-	page_addf(p, "31.0q", "steal of which at least half is the VM's own CPU quota");
+	page_addf(p, "31.0q", "steal: half of it or more is its own CPU quota, or that is used up");
 	page_addf(p, "~12", "a part is missing, or it is guessed");
 	page_addf(p, "~4 VM", "not all are sure to be VMs: guessed from threads, i tells which");
 	page_addf(p, "-", "not known yet: no interval to compare with");

@@ -154,6 +154,23 @@ def own_quota():
     g.kill()
 
 
+def shared_quota():
+    """vCPUs that share a CPU are all held back while their group is: the kernel counts that once."""
+    g = Group("shared", 60).guest("-c", 3, "-p", CPU, SPIN)
+    top = n.Kvmtop(delay=0.5).skip(3)
+    first = len(top.records)
+    top.skip(8)
+    r = top.end()[first:first + 8]
+    vms = [vm for x in r for vm in n.vms_of(x, g.pid)]
+    n.ok(n.every(vm["own_quota"] and all(v["own_quota"] for v in vm["vcpus"]) for vm in vms),
+         "three vCPUs on one CPU under a quota of 60%: their own quota in every interval",
+         [(vm["throt_pct"], vm["steal_pct"]) for vm in vms])
+    n.near(mean(vm["throt_pct"] for vm in vms), 40, 5, "and it held back each of them for what is left of the CPU")
+    mine = {f["rule"] for x in r for f in x["findings"] if f["vm"] == vms[0]["name"]}
+    n.ok("quota" in mine and "steal" not in mine, "a finding says so, and none names a neighbour", mine)
+    g.kill()
+
+
 def stopped():
     g = HIGH.guest("-p", CPU, SPIN)
     top = n.Kvmtop(delay=0.25).skip(4)
@@ -223,6 +240,7 @@ def main():
         equal_vcpus(k)
     starved_in_every_interval()
     own_quota()
+    shared_quota()
     stopped()
     killed_and_started()
     host_adds_up()

@@ -147,19 +147,23 @@ static void real_meminfo(void **state)
 
 static void throttled_time_of_both_versions(void **state)
 {
-	static const char v2[] = "usage_usec 5\nnr_throttled 3\nthrottled_usec 1730\n";
+	static const char v2[] =
+		"usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 1730\n";
 	char buf[256];
 	size_t n = load("cpu.stat.v1", buf, sizeof(buf));
-	uint64_t ns = 1;
+	struct cgroup_throttled t = {1, 1, 1};
 
 	(void)state;
-	assert_int_equal(cgroup_parse_throttled(buf, n, &ns), 0);
-	assert_int_equal(ns, 0);
-	assert_int_equal(cgroup_parse_throttled(v2, sizeof(v2) - 1, &ns), 0);
-	assert_int_equal(ns, 1730000);
-	assert_int_equal(cgroup_parse_throttled("usage_usec 5\n", 13, &ns), -EBADMSG);
-	assert_int_equal(cgroup_parse_throttled("throttled_usec\n", 15, &ns), -EBADMSG);
-	assert_int_equal(cgroup_parse_throttled("", 0, &ns), -EBADMSG);
+	assert_int_equal(cgroup_parse_throttled(buf, n, &t), 0);
+	assert_true(t.ns == 0 && t.periods == 0 && t.used_up == 0);
+	assert_int_equal(cgroup_parse_throttled(v2, sizeof(v2) - 1, &t), 0);
+	assert_true(t.ns == 1730000 && t.periods == 7 && t.used_up == 3);
+	t.periods = t.used_up = 1;
+	assert_int_equal(cgroup_parse_throttled("throttled_usec 2\n", 17, &t), 0);
+	assert_true(t.ns == 2000 && t.periods == 0 && t.used_up == 0); /* not told */
+	assert_int_equal(cgroup_parse_throttled("usage_usec 5\n", 13, &t), -EBADMSG);
+	assert_int_equal(cgroup_parse_throttled("throttled_usec\n", 15, &t), -EBADMSG);
+	assert_int_equal(cgroup_parse_throttled("", 0, &t), -EBADMSG);
 }
 
 static void limits_of_both_versions(void **state)

@@ -129,33 +129,69 @@ static void a_busy_guest_without_exits(void **state)
 	fixture_free(&f);
 }
 
-static void its_quota_is_the_reason(void **state)
+/* throttled: so much of a second, of which it had 0.4 s and waited for 0.6 s. */
+static struct snapshot *under_a_quota(struct fixture *f, int64_t throttled, bool used_up)
 {
-	struct fixture f = fixture_new(8, 64);
 	struct quota_reading q = {.has = true,
+				  .used_up = used_up,
 				  .quota_us = 40000,
 				  .period_us = 100000,
 				  .shared_by = 1,
 				  .group = "/machine/web01"};
-	struct snapshot *s;
 
-	(void)state;
-	q.vm = fixture_vm(&f, "web01", 100, 1);
+	q.vm = fixture_vm(f, "web01", 100, 1);
 	for (int k = 0; k < 2; k++) {
 		q.time = (k + 1) * SEC;
-		q.throttled_ns = (uint64_t)(k * 580 * MS);
-		read_thread(&f, 101, q.time, k * 400 * MS, k * 600 * MS, 1);
-		f.sink->quota(f.sink->ctx, &q);
+		q.throttled_ns = (uint64_t)(k * throttled);
+		read_thread(f, 101, q.time, k * 400 * MS, k * 600 * MS, 1);
+		f->sink->quota(f->sink->ctx, &q);
 		if (!k)
-			commit_drop(&f, q.time);
+			commit_drop(f, q.time);
 	}
-	s = commit(&f, 2 * SEC);
+	return commit(f, 2 * SEC);
+}
+
+static void its_quota_is_the_reason(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s = under_a_quota(&f, 580 * MS, false);
+
+	(void)state;
 	near(s->vcpus[0].use.throt.v, 58);
 	near(s->vcpus[0].use.wait.v, 2);
 	assert_true(s->vcpus[0].use.own_quota && s->vms[0].use.own_quota);
 	assert_string_equal(s->vms[0].why_text, "quota");
 	assert_int_equal(s->vms[0].quota_us, 40000);
 	assert_string_equal(s->findings[0].rule, "quota");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+/* Its vCPUs wait for one another within a quota: without neighbours it would get no more. */
+static void a_used_up_quota_is_the_reason(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s = under_a_quota(&f, 200 * MS, true);
+
+	(void)state;
+	near(s->vcpus[0].use.throt.v, 20);
+	near(s->vcpus[0].use.wait.v, 40);
+	assert_true(s->vcpus[0].use.own_quota && s->vms[0].use.own_quota);
+	assert_string_equal(s->vms[0].why_text, "quota");
+	assert_string_equal(s->findings[0].rule, "quota");
+	assert_string_equal(s->findings[0].text,
+			    "web01 vCPU 0: 60% steal, and its own CPU quota is used up");
+	snapshot_unref(s);
+	fixture_free(&f);
+	f = fixture_new(8, 64);
+	s = under_a_quota(&f, 200 * MS, false);
+	assert_false(s->vcpus[0].use.own_quota || s->vms[0].use.own_quota);
+	assert_string_equal(s->findings[0].rule, "steal");
+	snapshot_unref(s);
+	fixture_free(&f);
+	f = fixture_new(8, 64); /* not held back at all: whatever its group did */
+	s = under_a_quota(&f, 0, true);
+	assert_false(s->vcpus[0].use.own_quota || s->vms[0].use.own_quota);
 	snapshot_unref(s);
 	fixture_free(&f);
 }
@@ -490,6 +526,7 @@ int main(void)
 		cmocka_unit_test(two_vms_of_one_uuid),
 		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
+		cmocka_unit_test(a_used_up_quota_is_the_reason),
 		cmocka_unit_test(what_ended_has_no_figures),
 		cmocka_unit_test(a_vm_that_ended_has_no_figures),
 		cmocka_unit_test(steal_of_no_vcpu_is_the_vms),

@@ -457,6 +457,88 @@ static void group_of_the_vm_is_shared_by_its_vcpus(void **state)
 	tear_down(&f);
 }
 
+/* The thread's stat: its state and the CPU it was on last. */
+static void on_cpu(const struct fix *f, int tid, char state, int cpu)
+{
+	char line[256];
+	int n = snprintf(line, sizeof(line),
+			 "%d (CPU 0/KVM) %c 1 1 1 0 -1 4194368 1 0 0 0 7 0 0 0 20 0 1 0 5001 1 426 "
+			 "1 1 2 3 0 0 0 0 6 0 0 0 0 -1 %d 0 0 0 7 0 1 2 3 4 5 6 7 0\n",
+			 tid, state, cpu);
+
+	put(&f->h, line, (size_t)n, "proc/%d/task/%d/stat", PID, tid);
+}
+
+static void hold_back(struct fix *f, uint64_t us)
+{
+	throttled(f, GROUP, us);
+	tick(f);
+}
+
+/* The kernel sums over CPUs: who shares one is held back by all of it, who is idle by none. */
+static void held_back_by_cpu_and_not_by_vcpu(void **state)
+{
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	for (int tid = PID + 1; tid <= PID + 3; tid++) {
+		add_thread(&f, tid, ROLE_VCPU, GROUP);
+		on_cpu(&f, tid, 'R', 1);
+	}
+	text(&f, V2 GROUP "/cpu.max", "50000 100000\n");
+	hold_back(&f, 0);
+	hold_back(&f, 600000);
+	for (int tid = PID + 1; tid <= PID + 3; tid++)
+		assert_int_equal(quota_of(&f, tid)->throttled_ns, 600000000);
+	on_cpu(&f, PID + 3, 'R', 2);
+	hold_back(&f, 1200000); /* two CPUs */
+	for (int tid = PID + 1; tid <= PID + 3; tid++)
+		assert_int_equal(quota_of(&f, tid)->throttled_ns, 900000000);
+	on_cpu(&f, PID + 3, 'S', 2);
+	hold_back(&f, 1500000);
+	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 1200000000);
+	assert_int_equal(quota_of(&f, PID + 3)->throttled_ns, 900000000);
+	put(&f.h, "400001000 200 3\n", 16, "proc/%d/task/%d/schedstat", PID, PID + 3);
+	hold_back(&f, 1900000); /* it sleeps now, and ran meanwhile */
+	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 1400000000);
+	assert_int_equal(quota_of(&f, PID + 3)->throttled_ns, 1100000000);
+	tear_down(&f);
+}
+
+static bool used_up(struct fix *f, unsigned periods, unsigned used)
+{
+	char stat[128];
+	int n = snprintf(stat, sizeof(stat),
+			 "usage_usec 1\nnr_periods %u\nnr_throttled %u\nthrottled_usec 5\n",
+			 periods, used);
+
+	put(&f->h, stat, (size_t)n, V2 GROUP "/cpu.stat");
+	tick(f);
+	return quota_of(f, PID + 1)->used_up;
+}
+
+static void a_quota_is_used_up(void **state)
+{
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	add_thread(&f, PID + 1, ROLE_VCPU, GROUP "/vcpu0");
+	text(&f, V2 GROUP "/cpu.max", "50000 100000\n");
+	assert_false(used_up(&f, 100, 100)); /* what was before is not ours */
+	assert_true(used_up(&f, 110, 105));
+	assert_false(used_up(&f, 120, 109));
+	assert_false(used_up(&f, 120, 109));
+	assert_true(used_up(&f, 121, 110));
+	assert_true(used_up(&f, 121, 110)); /* no period ended: as it was */
+	assert_false(used_up(&f, 3, 3)); /* another group of that name */
+	assert_true(used_up(&f, 4, 4));
+	text(&f, V2 GROUP "/cpu.max", "max 100000\n");
+	assert_false(used_up(&f, 9, 9));
+	tear_down(&f);
+}
+
 static void limits_that_come_and_go(void **state)
 {
 	struct fix f;
@@ -643,6 +725,8 @@ int main(void)
 		cmocka_unit_test(the_source_changes_without_a_seam),
 		cmocka_unit_test(own_group_of_a_vcpu),
 		cmocka_unit_test(group_of_the_vm_is_shared_by_its_vcpus),
+		cmocka_unit_test(held_back_by_cpu_and_not_by_vcpu),
+		cmocka_unit_test(a_quota_is_used_up),
 		cmocka_unit_test(limits_that_come_and_go),
 		cmocka_unit_test(version_1_and_the_root_of_a_namespace),
 		cmocka_unit_test(a_thread_moved_to_another_group_is_followed),

@@ -558,6 +558,19 @@ static void sums_and_means(void **state)
 	assert_true(out.cpu.v > 44.9 && out.cpu.v < 45.1);
 	assert_true(out.steal.v > 39.9 && out.steal.v < 40.1); /* the VMM's thread is not in it */
 	assert_true(out.own_quota); /* 25 of 40 */
+	memset(&s, 0, sizeof(s));
+	a.throt = value_known(20);
+	use_sum_add(&s, &a, true);
+	use_sum_add(&s, &b, true);
+	use_sum_result(&s, &out);
+	assert_false(out.own_quota); /* 10 of 40 */
+	a.own_quota = true; /* its quota is used up, and it has three quarters of the wait */
+	memset(&s, 0, sizeof(s));
+	use_sum_add(&s, &a, true);
+	use_sum_add(&s, &b, true);
+	use_sum_add(&s, &io, false);
+	use_sum_result(&s, &out);
+	assert_true(out.own_quota);
 	assert_int_equal(out.cpu.state, VALUE_KNOWN);
 	memset(&io, 0, sizeof(io)); /* pending */
 	use_sum_add(&s, &io, true);
