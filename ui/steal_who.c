@@ -25,6 +25,15 @@ static bool own_quota(const struct pane_ctx *c)
 	return c->vcpu ? c->vcpu->use.own_quota : c->vm && c->vm->use.own_quota;
 }
 
+static const char *quota_words(const struct pane_ctx *c)
+{
+	const struct snap_use *u = c->vcpu ? &c->vcpu->use : &c->vm->use;
+
+	return u->throt.v < u->steal.v / 2
+		       ? "its own quota is used up: it gets no more, whoever ran"
+		       : "its own quota held it back for at least half of that, whoever ran";
+}
+
 /* What is said of the programs that see it; NULL: nothing, as in a recording without. */
 static const struct snap_source *source_of(const struct pane_ctx *c)
 {
@@ -133,8 +142,7 @@ void steal_who_draw(const struct pane_ctx *c, const struct area *a)
 	if (!w->n && value_has(w->pct))
 		area_text(a, 1, 0, ROLE_DIM, "nobody: it did not wait");
 	if (w->n && own_quota(c))
-		area_text_cut(a, y++, 0, ROLE_QUOTA,
-			      "its own quota held it back for at least half of that, whoever ran");
+		area_text_cut(a, y++, 0, ROLE_QUOTA, quota_words(c));
 	for (uint32_t i = 0; i < w->n && y < a->h; i++)
 		draw_row(c, a, y++, &c->snap->waited[w->first + i]);
 }

@@ -398,14 +398,16 @@ static void make_sampling(struct maker *k)
 
 static struct snap_use make_use(struct maker *k, const struct shape *s, double share, double steal)
 {
+	double held = !s->quota ? 0 : k->m->used_up ? 0.25 : 0.8;
+
 	return (struct snap_use){
 		.cpu = figure(k, s->cpu * share),
 		.guest = figure(k, s->guest * share),
 		.usr = figure(k, (s->cpu - s->guest - s->sys) * share),
 		.sys = figure(k, s->sys * share),
 		.steal = figure(k, steal),
-		.throt = figure(k, s->quota ? steal * 0.8 : 0),
-		.wait = figure(k, s->quota ? steal * 0.2 : steal),
+		.throt = figure(k, steal * held),
+		.wait = figure(k, steal * (1 - held)),
 		.demand = figure(k, s->cpu * share + steal),
 		.csw = figure(k, 120),
 		.mig = figure(k, 2),

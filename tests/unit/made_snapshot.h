@@ -22,6 +22,7 @@ struct made {
 	bool pmu; /* debugfs has the PMUs of the first VM's vCPUs 0 and 1 */
 	bool pmu_inferred; /* the same, from what they wrote */
 	bool no_waits; /* nobody sees who has the CPU */
+	bool used_up; /* a quota: its vCPUs wait for one another within it */
 	bool names; /* names that want escaping and wide characters */
 	unsigned seed; /* ≠ 0: any figures at all, unknown ones too (fuzzing) */
 };

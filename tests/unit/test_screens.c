@@ -95,6 +95,7 @@ static const struct screen screens[] = {
 	{"steal-80x24", 24, 80, "5", {.nvms = 4}, 9, false, false},
 	{"steal-100x36", 36, 100, "5", {.nvms = 4}, 9, false, false},
 	{"steal-vcpu-80x24", 24, 80, "\r5", {.nvms = 4}, 9, false, false},
+	{"steal-used-up-80x24", 24, 80, "5", {.nvms = 4, .used_up = true}, 9, false, false},
 	{"steal-vm-other-80x24", 24, 80, "j5", {.nvms = 4}, 9, false, false},
 	{"steal-off-80x24", 24, 80, "5", {.nvms = 4, .no_waits = true}, 9, false, false},
 	{"steal-off-100x30", 30, 100, "5", {.nvms = 4, .no_waits = true}, 9, false, false},
