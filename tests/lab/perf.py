@@ -200,7 +200,7 @@ def times_side_by_side(kind, live, perf, busy):
               if key in live and abs(100 * live[key][1] / time_ns - row[2]) > 1}
     if (off or shares) and busy > BUSY:
         n.say(f"{kind}: farther off: averages {off}, shares {shares}")
-        n.skip(f"{kind}: times beside perf's", f"needs:quiet the lab's CPUs waited {busy:.0%} of the time for real ones")
+        n.skip(f"{kind}: times beside perf's", f"needs:lab-quiet the lab's CPUs waited {busy:.0%} of the time for real ones")
         return
     n.same(off, {}, f"{kind}: averages within 5% or 2 us of perf's, of all with 1,000 or more")
     n.same(shares, {}, f"{kind}: shares of time within 1 point of perf's")

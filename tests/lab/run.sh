@@ -61,14 +61,27 @@ unpack_kernel() { # from $1 to $2
 	fi
 }
 
-fetch_kernel() {
-	local package deb
+download_kernel() { # Debian's newest, into the folder $1
+	local package
 	package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
-	[ -n "$package" ] || die "apt knows no linux-image-amd64: run apt-get update"
+	[ -n "$package" ] || return 1
 	echo "lab: fetching $package" >&2
+	(cd "$1" && apt-get -qq download "$package" 2>&1)
+}
+
+# apt's lists may be missing, or so old that the package they name is gone.
+update_lists() {
+	local as_root=''
+	[ "$(id -u)" = 0 ] || as_root="sudo -n"
+	$as_root apt-get -qq update
+}
+
+fetch_kernel() {
+	local deb
 	rm -rf "$cache/kernel" "$cache/kernel.new"
 	mkdir -p "$cache/kernel.new"
-	(cd "$cache/kernel.new" && apt-get -qq download "$package" 2>&1) || die "cannot fetch $package"
+	download_kernel "$cache/kernel.new" || { update_lists && download_kernel "$cache/kernel.new"; } ||
+		die "cannot fetch the kernel that linux-image-amd64 depends on, nor with new lists"
 	for deb in "$cache"/kernel.new/*.deb; do
 		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$cache/kernel.new" ./boot ./lib/modules
 		rm "$deb"
@@ -144,7 +157,7 @@ start_qemu() {
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
 		-chardev "pipe,id=monitor,path=$monitor" -mon monitor \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
-panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog $(tsc_option)" \
+panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog apic_extnmi=all $(tsc_option)" \
 		-virtfs local,path=/,mount_tag=host,security_model=none,multidevs=remap,readonly=on \
 		-virtfs "local,path=$top,mount_tag=top,security_model=none,multidevs=remap,readonly=on" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none" \
@@ -176,8 +189,8 @@ note_waits() {
 
 # QEMU's emulation of SVM clears a bit in a CPU's word of pending interrupts at each exit of a guest (do_vmexit in 7.2),
 # without the lock under which its other threads set bits there. That can lose the notice of an interrupt; another one
-# brings none where the CPU's kernel believes one to be on its way already. An NMI leaves the guest whatever is
-# pending, and then all is taken.
+# brings none where the CPU's kernel believes one to be on its way already. An NMI (each CPU gets it:
+# apic_extnmi=all) leaves the guest whatever is pending, and then all is taken.
 wake_up() {
 	echo nmi >"$monitor.in"
 	woken="an NMI"
@@ -220,15 +233,44 @@ allowed() {
 	echo $((seconds + more))
 }
 
+# One CPU may go silent alone: the rest goes on, but for what waits for it, and that is a test which takes too long.
+# Each says something of its own every 5 s. Time and again, as the lab is not lost.
+watch_cpus() {
+	local cpu silent
+	for cpu in "${!heard[@]}"; do
+		silent=$(((SECONDS - heard[cpu]) % 40))
+		if [ "$silent" -ge 30 ] && [ "${helped[cpu]}" = "an NMI" ]; then
+			translate_anew
+		elif [ "$silent" -ge 20 ] && [ "$silent" -lt 30 ] && [ "${helped[cpu]}" != "an NMI" ]; then
+			wake_up
+		else
+			continue
+		fi
+		helped[cpu]=$woken woken=''
+	done
+}
+
+# It was CPU $1 that said something.
+hear() {
+	[ "${#heard[@]}" -ne 0 ] || heard=("$SECONDS" "$SECONDS") helped=('' '')
+	[ -z "${helped[$1]}" ] || echo "lab: CPU $1 was silent for $((SECONDS - heard[$1])) s, until ${helped[$1]}" >&2
+	heard[$1]=$SECONDS helped[$1]=''
+}
+
 # Prints what the lab says until it is off. 0: it is off; 1: it went silent; 124: the time is up.
 follow() {
 	local line r waited=0 woken='' start=$SECONDS
+	local heard=() helped=() # by CPU: when, and what was done since
 	while :; do
 		r=0
 		next_line || r=$?
 		line=${line%$'\r'}
 		case $line in
-		*lab-alive*) note_waits ;;
+		*"lab-alive "[01]*)
+			line=${line##*lab-alive }
+			hear "${line:0:1}"
+			note_waits
+			;;
 		'') ;;
 		*) printf '%s\n' "$line" ;;
 		esac
@@ -236,6 +278,7 @@ follow() {
 		woken=''
 		[ "$r" -eq 2 ] && return 1
 		[ "$r" -eq 1 ] && return 0
+		watch_cpus
 		[ $((SECONDS - start)) -lt "$(allowed)" ] || return 124
 	done
 }

@@ -14,7 +14,7 @@ lab() {
 	printf '#!/bin/sh\n%s\n' "$1" >"$made/tests/lab/run.sh"
 	chmod 755 "$made/tests/lab/run.sh"
 	# shellcheck disable=SC2016 # for the made lab to expand
-	out=$(CI='' RUNNER_TOP=$made "$here/tests/run" lab "${@:2}" 2>&1)
+	out=$(CI="${CI_LAB:-}" RUNNER_TOP=$made "$here/tests/run" lab "${@:2}" 2>&1)
 	rc=$?
 	total=$(printf '%s\n' "$out" | tail -n 1)
 }
@@ -36,6 +36,31 @@ is "$total $rc" "5 passed, 0 failed, 0 skipped 0" "a second boot counts, the fir
 like "$out" "lab: starting it once more" "and that is printed"
 lab "$begin"'; echo "lab: not at its end after 720 s" >&2; exit 124'
 like "$out" "FAILED: the lab ended before it did" "a script in which the lab ended has failed"
+# A second boot, with those scripts alone that failed in the first or that it did not come to.
+again='[ -e "$TOP/tried" ] || { touch "$TOP/tried"; first=1; }; shift 3; echo "$*" >>"$TOP/words"
+for w; do echo "lab-begin ${w%%=*}"'
+# twice WHAT: asan/two does that at its first try
+twice() {
+	rm -f "$made/tried" "$made/words"
+	lab "$again; [ \"\$first\${w%%=*}\" != 1lab/asan/two ] || { $1; }"'
+echo "ok 1 - a"; echo 1..1; echo "lab-end ${w%%=*} 0 0.1"; done'
+	asked=$(sed 's/=[^ ]*//g' "$made/words")
+}
+twice 'echo "not ok 1 - b"; echo "lab-end lab/asan/two 1 0.1"; continue'
+is "$total $rc" "7 passed, 0 failed, 0 skipped 0" "a script that failed has a second try"
+is "$asked" $'lab/one lab/two lab/asan/two\nlab/asan/two' "alone, in a boot of its own"
+like "$out" "FAILED: b" "the first one is shown"
+like "$out" "to be mended: lab/asan/two"$'\n' "and named at the end"
+twice 'exit 125'
+is "$total $rc" "7 passed, 0 failed, 0 skipped 0" "so has one in which the lab ended"
+like "$out" "to be mended: lab/boot, lab/asan/two" "and the lab"
+twice 'echo "not ok 1 - a sanitizer'\''s report: x"; echo "lab-end lab/asan/two 1 0.1"; continue'
+is "$total $asked" "6 passed, 1 failed, 0 skipped lab/one lab/two lab/asan/two" "not after a sanitizer's report"
+twice 'echo "lab-end lab/asan/two -11 0.1"; continue'
+is "$total $asked" "6 passed, 1 failed, 0 skipped lab/one lab/two lab/asan/two" "nor after a crash"
+# shellcheck disable=SC2016
+CI_LAB=true twice 'echo "ok 1 - a # SKIP needs:lab-quiet"; echo "lab-end lab/asan/two 0 0.1"; continue'
+is "$total" "6 passed, 0 failed, 1 skipped" "what the lab measured of the machine's load is a reason to skip"
 lab 'echo "lab: cannot fetch linux-image-x" >&2; exit 125'
 is "$total $rc" "3 passed, 1 failed, 0 skipped 1" "a lab that does not start is one failure"
 like "$out" "FAILED: lab: cannot fetch linux-image-x" "with one clear line"
