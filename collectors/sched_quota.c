@@ -47,6 +47,7 @@ struct group {
 	uint64_t delta_ns; /* held back in this tick */
 	bool used_up; /* in half of its last periods or more it had its whole quota */
 	uint64_t quota_us, period_us; /* quota 0: no limit */
+	char *limit; /* the file that says so, NULL none */
 	unsigned turn; /* spreads the looks at the limits over ticks */
 	unsigned tick; /* in which it was read, 0 never */
 	unsigned counted; /* tick of the members below */
@@ -97,6 +98,7 @@ static void free_group(struct quotas *q, struct group *g)
 {
 	release(q, g);
 	q->ngroups--;
+	free(g->limit);
 	free(g);
 }
 
@@ -305,6 +307,16 @@ static void read_limit(const struct quotas *q, struct group *g)
 		g->quota_us = 0;
 }
 
+/* For whom wants to change it. */
+static void name_limit(struct group *g)
+{
+	free(g->limit);
+	if (!g->mount || !g->quota_us ||
+	    asprintf(&g->limit, "/%s%s/%s", g->mount, g->path,
+		     g->v1 ? "cpu.cfs_quota_us" : "cpu.max") < 0)
+		g->limit = NULL;
+}
+
 /* Limits seldom change: on a host with many groups not all are looked at in one tick. */
 static bool limit_due(const struct quotas *q, const struct group *g)
 {
@@ -355,6 +367,7 @@ static void read_once(struct quotas *q, struct group *g)
 	if (limit_due(q, g)) {
 		find_mount(q, g);
 		read_limit(q, g);
+		name_limit(g);
 	}
 	g->tick = q->tick;
 	g->delta_ns = 0;
@@ -411,6 +424,7 @@ void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t
 		if (tighter(g, &r)) {
 			r.quota_us = g->quota_us;
 			r.period_us = g->period_us;
+			r.limit = g->limit;
 		}
 	}
 	tq->throttled_ns += most;

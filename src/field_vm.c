@@ -78,7 +78,7 @@ GETTERS(vcpu, struct snap_vcpu)
 #define H_P50 "median time from exit to entry, idle exits left out"
 #define H_P99 "99% of the exits took no longer, idle exits left out"
 #define H_MAX "the longest exit that ended in the interval, idle exits left out"
-#define H_TOP "the reason that took most exit time, idle exits left out (most events where nothing is timed)"
+#define H_TOP "the reason that took most exit time, idle exits left out (where nothing is timed: most returns to the VMM)"
 #define H_TOP_PCT "its share of the exit time that is not idle"
 #define H_OPEN "the exit that is still open at the end of the interval"
 #define H_OPEN_NS "how long the open exit has lasted"

@@ -266,11 +266,11 @@ static void say_quota(struct look *l, struct snap_finding *f, const struct snap_
 					  vcpus, w->value, how_much(throt, w->value));
 	if (vm->quota_us && vm->period_us)
 		f->next = snapshot_printf(l->s,
-					  "its cgroup may use %.0f%% of a CPU: raise cpu.max (i: "
-					  "which group)",
+					  "its cgroup may use %.0f%% of a CPU: raise its quota (i: "
+					  "which file)",
 					  100.0 * (double)vm->quota_us / (double)vm->period_us);
 	else
-		f->next = "raise the quota of its cgroup, cpu.max (i: which group)";
+		f->next = "raise the quota of its cgroup (i: which file)";
 }
 
 static void look_quota(struct look *l, const char *id)

@@ -74,6 +74,7 @@ static void thread_free(void *ctx, struct inv_thread *t)
 	exits_thread_gone(&m->ex, &s->ex);
 	free(s->pin);
 	free(s->node);
+	free(s->limit);
 	free(s);
 	t->cookie[INV_COOKIE_MODEL] = NULL;
 }
@@ -202,10 +203,13 @@ static void on_quota(void *ctx, const struct quota_reading *r)
 	struct model_thread *t = r->thread ? model_thread_state(r->thread) : NULL;
 
 	(void)ctx;
-	if (t)
+	if (t) {
 		use_quota_reading(&t->quota, r);
-	else if (!r->thread && state_ex_vm(r->vm))
+		if (!r->limit || !t->limit || strcmp(t->limit, r->limit) != 0)
+			inventory_set(&t->limit, r->limit);
+	} else if (!r->thread && state_ex_vm(r->vm)) {
 		use_quota_reading(&((struct model_vm *)r->vm->cookie[INV_COOKIE_MODEL])->quota, r);
+	}
 }
 
 /* Without memory for the CPUs the reading is not taken: the next one has the longer interval. */

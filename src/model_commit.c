@@ -245,9 +245,10 @@ static void put_steal_max(const struct commit *c, struct snap_vm *row)
 }
 
 /* The tightest quota of the VM's group and its threads' own ones. */
-static void put_quota(const struct inv_vm *vm, struct snap_vm *row)
+static void put_quota(struct commit *c, const struct inv_vm *vm, struct snap_vm *row)
 {
 	const struct model_vm *s = vm_state(vm);
+	const char *limit = NULL;
 
 	if (s && s->quota.quota_us) {
 		row->quota_us = s->quota.quota_us;
@@ -263,7 +264,10 @@ static void put_quota(const struct inv_vm *vm, struct snap_vm *row)
 			continue;
 		row->quota_us = th->quota.quota_us;
 		row->period_us = th->quota.period_us;
+		limit = th->limit;
 	}
+	if (limit)
+		row->quota_file = snapshot_str(c->s, limit);
 }
 
 static double against(struct value v, double threshold)
@@ -340,7 +344,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, uint3
 	row->thread_n = *nthread - row->thread_first;
 	put_vm_use(vm, row);
 	put_steal_max(c, row);
-	put_quota(vm, row);
+	put_quota(c, vm, row);
 	model_fold_vm(c->m, vm);
 	model_vm_exits(c, vm, row);
 	model_vm_symbols(c, vm, row);

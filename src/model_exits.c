@@ -397,8 +397,9 @@ static void look_at_accesses(const struct ex_set *set, struct picture *p)
 			p->user += k == KIND_USEREXIT ? c->now.count : 0;
 		}
 	}
+	/* Returns to the VMM are always watched, accesses while somebody looks at them. */
 	for (unsigned k = 0; k < KIND_NR; k++)
-		if (is_access(k) || (k == KIND_USEREXIT && !p->access))
+		if (p->user ? k == KIND_USEREXIT : is_access(k))
 			EX_EACH(&set->kind[k], c)
 	consider_top(p, c, false);
 }

@@ -59,6 +59,7 @@ struct model_thread {
 	struct use_state use;
 	bool read; /* in this interval */
 	struct use_quota quota; /* of a group of its own */
+	char *limit; /* the file with that quota, NULL: none or not known */
 	char *pin, *node; /* NULL: not asked or not known */
 };
 

@@ -271,7 +271,8 @@ struct quota_reading {
 	uint64_t quota_us, period_us; /* tightest; quota 0: none */
 	unsigned shared_by; /* throttled_ns is of so many vCPUs together, >= 1 */
 	bool used_up; /* in half of its last periods or more the group had its whole quota */
-	const char *group; /* its path, for the screen */
+	const char *group; /* its path */
+	const char *limit; /* the file that holds the tightest quota, with its path; NULL: none */
 };
 
 /* Ticks of one CPU (or the sum) as /proc/stat has them; user contains guest. */

@@ -8,7 +8,7 @@
 #include "ui_priv.h"
 
 #define HEAD_TEXT 512
-#define MAX_FINDINGS 3
+#define MAX_FINDINGS 6 /* the fourth may be the cause of the first three */
 #define ROTATE_NS (4 * NS_PER_S)
 
 static const char *pct(struct value v, char *buf, size_t size)

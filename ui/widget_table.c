@@ -149,10 +149,9 @@ static void text_cell(const struct table_ctx *c, const struct column *col, const
 		strncat(out, (char[]){cell->mark, '\0'}, 2);
 }
 
-static char mark_of(const struct field *f, const struct column *col, const struct cell *cell)
+static char mark_of(const struct field *f, const struct cell *cell)
 {
-	/* "60.2@3q" would read as a vCPU's name; %STEAL beside it carries the q. */
-	if (cell->mark && !(col->join == '@' && cell->mark == 'q'))
+	if (cell->mark)
 		return cell->mark;
 	if (f->warn > 0 && value_has(cell->v) && cell->v.v >= f->warn)
 		return '!';
@@ -163,7 +162,7 @@ static void figure_cell(const struct table_ctx *c, const struct field *f, const 
 			const struct cell *cell, const struct table_row *r, int width, char *out,
 			size_t size)
 {
-	char mark[2] = {mark_of(f, col, cell), '\0'};
+	char mark[2] = {mark_of(f, cell), '\0'};
 	char figure[64], also[24];
 	int room;
 
@@ -172,7 +171,11 @@ static void figure_cell(const struct table_ctx *c, const struct field *f, const 
 		also[0] = '\0';
 	room = width - (int)strlen(also) - (int)strlen(mark);
 	format_figure(f, cell->v, room > 1 ? room : 1, figure, sizeof(figure));
-	snprintf(out, size, "%s%s%s", figure, also, mark);
+	/* "60.2@3q" would read as a vCPU's name. */
+	if (mark[0] == 'q')
+		snprintf(out, size, "%s%s%s", figure, mark, also);
+	else
+		snprintf(out, size, "%s%s%s", figure, also, mark);
 }
 
 static enum role cell_role(const struct field *f, const struct cell *cell, bool first)

@@ -698,6 +698,7 @@ static bool make_vms(struct maker *k)
 			.why = s.why[0] ? WHY_ROW_EXITS : WHY_ROW_NONE,
 			.why_text = s.why,
 			.quota_us = s.quota ? 200000 : 0,
+			.quota_file = s.quota ? "/sys/fs/cgroup/machine.slice/a1/cpu.max" : NULL,
 			.period_us = s.quota ? 100000 : 0,
 			.vcpu_first = at,
 			.vcpu_n = s.nvcpu,

@@ -453,6 +453,7 @@ static void group_of_the_vm_is_shared_by_its_vcpus(void **state)
 	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 400000000);
 	assert_int_equal(quota_of(&f, PID + 2)->throttled_ns, 400000000);
 	assert_int_equal(quota_of(&f, PID + 1)->quota_us, 50000);
+	assert_string_equal(quota_of(&f, PID + 1)->limit, "/" V2 GROUP "/cpu.max");
 	assert_string_equal(f.got.quota[0].group, GROUP);
 	tear_down(&f);
 }
@@ -593,6 +594,8 @@ static void version_1_and_the_root_of_a_namespace(void **state)
 	assert_false(quota_of(&f, PID + 2)->has); /* of another namespace: not known */
 	assert_int_equal(quota_of(&f, PID + 3)->throttled_ns, 90000);
 	assert_int_equal(quota_of(&f, PID + 3)->quota_us, 25000);
+	assert_string_equal(quota_of(&f, PID + 3)->limit,
+			    "/" V2 "/cpu,cpuacct/qemu/cpu.cfs_quota_us");
 	tear_down(&f);
 }
 
