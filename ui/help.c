@@ -44,7 +44,7 @@ static void keys_page(struct page *p)
 	page_addf(p, "~12", "a part is missing, or it is guessed");
 	page_addf(p, "~4 VM", "not all are sure to be VMs: guessed from threads, i tells which");
 	page_addf(p, "-", "not known yet: no interval to compare with");
-	page_addf(p, "n/a", "cannot be had on this host; kvmtop doctor says why");
+	page_addf(p, "n/a", "cannot be had here: i says why, kvmtop doctor what mends it");
 	page_addf(p, "", "Disk and network of guests are not shown: virt-top does that.");
 }
 

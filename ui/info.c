@@ -93,6 +93,26 @@ static void add_pins(struct page *p, const struct snapshot *s, const struct snap
 		add_text(p, "pins (vCPU: CPUs)", text);
 }
 
+/* What a row shows as n/a or marks with ~, and why. */
+static void add_reason(struct page *p, const char *title, struct value v)
+{
+	char label[32];
+
+	if ((v.state != VALUE_NA && v.state != VALUE_PARTIAL) || v.why == WHY_NONE)
+		return;
+	snprintf(label, sizeof(label), "%s: %s", title, v.state == VALUE_NA ? "n/a" : "~");
+	page_addf(p, label, "%s", value_why_text(v.why));
+}
+
+static void add_reasons(struct page *p, const struct snap_use *use, const struct snap_exits *ex)
+{
+	add_reason(p, "%CPU", use->cpu);
+	add_reason(p, "%STEAL", use->steal);
+	add_reason(p, "%THROT", use->throt);
+	add_reason(p, "EXIT/s", ex->rate);
+	add_reason(p, "%EXIT", ex->pct);
+}
+
 static void vm_info(struct page *p, const struct snapshot *s, const struct snap_vm *vm)
 {
 	add_text(p, "name", vm->name);
@@ -107,6 +127,7 @@ static void vm_info(struct page *p, const struct snapshot *s, const struct snap_
 	add_quota(p, vm);
 	add_pins(p, s, vm);
 	add_text(p, "steal is read from", vm->steal_source);
+	add_reasons(p, &vm->use, &vm->ex);
 	add_text(p, "command line", vm->cmdline);
 }
 
@@ -125,6 +146,7 @@ static void vcpu_info(struct page *p, const struct snap_vm *vm, const struct sna
 	add_text(p, "NUMA node", c->node);
 	if (c->ex.open && *c->ex.open)
 		page_addf(p, "in exit", "%.64s, %.1f s", c->ex.open, c->ex.open_ns.v / 1e9);
+	add_reasons(p, &c->use, &c->ex);
 }
 
 static void other_info(struct page *p)

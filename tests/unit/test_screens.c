@@ -55,6 +55,7 @@ static const struct screen screens[] = {
 	{"help-row-80x24", 24, 80, "?\t\t", {.nvms = 4}, 1, false, false},
 	{"help-tools-80x24", 24, 80, "?\t\t\t", {.nvms = 4}, 1, false, false},
 	{"info-80x24", 24, 80, "i", {.nvms = 4}, 1, false, false},
+	{"info-no-exits-80x24", 24, 80, "i", {.nvms = 4, .no_exits = true}, 1, false, false},
 	{"sort-80x24", 24, 80, "s", {.nvms = 4}, 1, false, false},
 	{"columns-80x24", 24, 80, "C", {.nvms = 4}, 1, false, false},
 	{"tasks-80x24", 24, 80, "G\r", {.nvms = 4}, 1, false, false},
