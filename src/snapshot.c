@@ -72,15 +72,8 @@ void snapshot_unref(struct snapshot *s)
 	free(b);
 }
 
-static struct block *add_block(struct box *b, size_t need)
+static void put_block(struct box *b, struct block *k, size_t size, size_t need)
 {
-	size_t size = b->next_size > need ? b->next_size : need;
-	struct block *k = calloc(1, sizeof(*k) + size);
-
-	if (!k)
-		return NULL;
-	if (b->next_size < LARGEST_BLOCK)
-		b->next_size *= 2;
 	k->size = size;
 	b->s.bytes += sizeof(*k) + size;
 	/* A large table in its own block must not hide the rest of the block in use. */
@@ -91,6 +84,18 @@ static struct block *add_block(struct box *b, size_t need)
 		k->next = b->blocks;
 		b->blocks = k;
 	}
+}
+
+static struct block *add_block(struct box *b, size_t need)
+{
+	size_t size = b->next_size > need ? b->next_size : need;
+	struct block *k = calloc(1, sizeof(*k) + size);
+
+	if (!k)
+		return NULL;
+	if (b->next_size < LARGEST_BLOCK)
+		b->next_size *= 2;
+	put_block(b, k, size, need);
 	return k;
 }
 
@@ -120,6 +125,24 @@ void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
 		return NULL;
 	return arena(box_of(s), bytes ? bytes : 1, ALIGN);
+}
+
+void *snapshot_alloc_unset(struct snapshot *s, size_t n, size_t size)
+{
+	struct block *k;
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
+		return NULL;
+	/* Small ones have room in a block that is zeroed as a whole. */
+	if (bytes < LARGEST_BLOCK)
+		return snapshot_alloc(s, n, size);
+	k = malloc(sizeof(*k) + bytes);
+	if (!k)
+		return NULL;
+	put_block(box_of(s), k, bytes, bytes);
+	k->used = bytes;
+	return k->data;
 }
 
 const char *snapshot_str(struct snapshot *s, const char *text)

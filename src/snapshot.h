@@ -453,6 +453,8 @@ bool snapshot_vms_unknown(const struct snapshot *s);
  */
 struct snapshot *snapshot_new(void); /* refcount 1; NULL: no memory */
 void *snapshot_alloc(struct snapshot *s, size_t n, size_t size); /* zeroed; NULL: no memory */
+/* The same not zeroed, for tables of which the caller writes each row that it leaves in. */
+void *snapshot_alloc_unset(struct snapshot *s, size_t n, size_t size);
 const char *snapshot_str(struct snapshot *s,
 			 const char *text); /* never NULL: "" when out of memory */
 const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)

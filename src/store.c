@@ -380,7 +380,8 @@ static int open_path(const char *path, struct store *st, int flags)
 
 	if (asprintf(&plain, "%s%s", *path == '/' ? "" : "./", path) < 0)
 		return SQLITE_NOMEM;
-	rc = sqlite3_open_v2(plain, &st->db, flags, NULL);
+	/* A store is one thread's at a time (store.h): nothing in it is locked. */
+	rc = sqlite3_open_v2(plain, &st->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	free(plain);
 	return rc;
 }
@@ -456,7 +457,8 @@ static int open_for_reading(struct store *st, const char *path)
 	sqlite3_close(st->db);
 	st->db = NULL;
 	uri_of(path, uri, sizeof(uri));
-	rc = sqlite3_open_v2(uri, &st->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	rc = sqlite3_open_v2(uri, &st->db,
+			     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	return rc == SQLITE_OK ? number_of(st, APPLICATION, &application) : -EIO;
 }
 

@@ -197,7 +197,7 @@ static int merge_rows(struct store *st, const struct row *row, int n, unsigned t
 	int rc = 0;
 
 	for (int i = 0; i < n && !rc; i++) {
-		rc = store_read(st, row[i].id, &part[nparts]);
+		rc = store_read_part(st, row[i].id, &part[nparts]);
 		if (!rc)
 			nparts++;
 		else if (rc == -EBADMSG || rc == -ENOENT)

@@ -22,6 +22,12 @@ struct store_texts {
 int store_encode(const struct snapshot *s, const struct store_texts *t, struct store_put *out);
 /* One reference to the caller. 0, -ENOMEM, or -EBADMSG where it is damaged. */
 int store_decode(const void *data, size_t n, const struct store_texts *t, struct snapshot **out);
+/*
+ * The same for store_merge() only: without figures that a longer interval has anew, out of its own
+ * counts; only their states are set.
+ */
+int store_decode_part(const void *data, size_t n, const struct store_texts *t,
+		      struct snapshot **out);
 /* store_check.c: every index leads somewhere, every number is one. 0 or -EBADMSG. */
 int store_check(const struct snapshot *s);
 

@@ -34,6 +34,7 @@ struct decoder {
 	size_t bytes; /* of rows, so far */
 	struct ruled_column *ruled; /* of STORE_RULED; NULL: they are like all others */
 	size_t nruled;
+	bool part; /* see store_decode_part() */
 	int rc;
 };
 
@@ -346,6 +347,8 @@ static int take_ruled(struct decoder *d)
 	for (size_t i = 0; i < d->nruled && !rc; i++) {
 		struct ruled_column *r = &d->ruled[i];
 
+		if (d->part && store_rule_anew((enum store_rule)r->leaf.f->rule))
+			continue;
 		rc = store_take_ruled(&known, &r->c, r->forms, &r->leaf, r->rows, r->n,
 				      r->row_size);
 	}
@@ -484,9 +487,11 @@ static void take_format(struct decoder *d)
 		d->rc = -ENOMEM;
 }
 
-int store_decode(const void *data, size_t n, const struct store_texts *t, struct snapshot **out)
+static int decode(const void *data, size_t n, const struct store_texts *t, bool part,
+		  struct snapshot **out)
 {
-	struct decoder d = {.texts = t, .in = {.at = data, .end = (const uint8_t *)data + n}};
+	struct decoder d = {
+		.texts = t, .in = {.at = data, .end = (const uint8_t *)data + n}, .part = part};
 	uint64_t id;
 
 	d.s = snapshot_new();
@@ -511,4 +516,15 @@ int store_decode(const void *data, size_t n, const struct store_texts *t, struct
 	else
 		*out = d.s;
 	return d.rc;
+}
+
+int store_decode(const void *data, size_t n, const struct store_texts *t, struct snapshot **out)
+{
+	return decode(data, n, t, false, out);
+}
+
+int store_decode_part(const void *data, size_t n, const struct store_texts *t,
+		      struct snapshot **out)
+{
+	return decode(data, n, t, true, out);
 }

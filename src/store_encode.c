@@ -52,13 +52,14 @@ static const char *get_text(const char *at)
 }
 
 /* The number as few bytes say it; its form goes into the head. */
-static inline uint8_t *put_number(uint8_t *at, double v, enum store_form form)
+static inline uint8_t *put_number(uint8_t *at, double v, enum store_form *form)
 {
-	if (form == FORM_WHOLE)
-		return store_varint(at, store_zigzag((int64_t)v));
-	if (form == FORM_MILLI)
-		return store_varint(at, store_zigzag(store_milli_code(v)));
-	if (form == FORM_RAW) {
+	int64_t code = 0;
+
+	*form = store_form_of(v, &code);
+	if (*form == FORM_WHOLE || *form == FORM_MILLI)
+		return store_varint(at, store_zigzag(code));
+	if (*form == FORM_RAW) {
 		memcpy(at, &v, sizeof(v));
 		return at + sizeof(v);
 	}
@@ -83,9 +84,8 @@ static void put_values(struct column *c, const struct store_leaf *l, const char 
 			enum store_form form;
 
 			memcpy(&v, rows + k * sizeof(v), sizeof(v));
-			form = store_form_of(v.v);
+			body = put_number(body, v.v, &form);
 			*head++ = store_head(v.state, v.why, form);
-			body = put_number(body, v.v, form);
 		}
 	}
 	store_put_end(&c->head, head);
@@ -106,9 +106,8 @@ static void put_doubles(struct column *c, const struct store_leaf *l, const char
 		enum store_form form;
 
 		memcpy(&v, rows, sizeof(v));
-		form = store_form_of(v);
+		body = put_number(body, v, &form);
 		*head++ = (uint8_t)form;
-		body = put_number(body, v, form);
 	}
 	store_put_end(&c->head, head);
 	store_put_end(&c->body, body);

@@ -172,7 +172,8 @@ static int open_table(struct merger *m, struct merge_table *t, enum store_table_
 	*t = (struct merge_table){.t = table_of(id)};
 	if (!t->t)
 		return -EINVAL;
-	nall = store_leaves(t->t, all);
+	/* Of exits no figure is a mean, see restore_exit(). */
+	nall = id == STORE_EXITS ? 0 : store_leaves(t->t, all);
 	for (size_t i = 0; i < nall; i++) {
 		if (all[i].f->type != STORE_VALUE)
 			continue;
@@ -185,14 +186,15 @@ static int open_table(struct merger *m, struct merge_table *t, enum store_table_
 	}
 	for (t->nslot = 16; t->nslot < t->room * 2;)
 		t->nslot *= 2;
+	/* There are mostly far fewer: what is not used is not touched. */
 	n = t->room + 1;
-	t->row = calloc(n, t->t->row_size);
-	t->key = calloc(n, sizeof(*t->key));
-	t->mean = calloc(n * (t->nvalue + 1), sizeof(*t->mean));
-	t->time = calloc(n, sizeof(*t->time));
+	t->row = malloc(n * t->t->row_size);
+	t->key = malloc(n * sizeof(*t->key));
+	t->mean = malloc(n * (t->nvalue + 1) * sizeof(*t->mean));
+	t->time = malloc(n * sizeof(*t->time));
 	t->slot = calloc(t->nslot, sizeof(*t->slot));
 	if (id == STORE_EXITS)
-		t->bounds = calloc(n, sizeof(*t->bounds));
+		t->bounds = malloc(n * sizeof(*t->bounds));
 	return t->row && t->key && t->mean && t->time && t->slot && (t->bounds || id != STORE_EXITS)
 		       ? 0
 		       : -ENOMEM;
@@ -221,6 +223,10 @@ static size_t find_row(struct merge_table *t, const struct key *k, size_t next, 
 	}
 	*found = false;
 	t->key[t->n] = *k;
+	t->time[t->n] = 0;
+	memset(t->mean + t->n * t->nvalue, 0, t->nvalue * sizeof(*t->mean));
+	if (t->bounds)
+		t->bounds[t->n] = (struct bounds){0};
 	t->slot[at] = (uint32_t)++t->n;
 	return t->n - 1;
 }
@@ -667,7 +673,7 @@ static int put_rows(struct merger *m, struct merge_table *t)
 		memcpy(base + t->t->rows_at, t->row, t->t->row_size);
 		return 0;
 	}
-	rows = snapshot_alloc(m->out, t->n, t->t->row_size);
+	rows = snapshot_alloc_unset(m->out, t->n, t->t->row_size);
 	if (!rows)
 		return -ENOMEM;
 	memcpy(rows, t->row, t->n * t->t->row_size);

@@ -11,6 +11,7 @@
 #define KVMTOP_STORE_NUMBER_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -57,42 +58,66 @@ static inline double store_decode_milli(int64_t code)
 	return ((double)(tens * 10 + last) + off) / 1000;
 }
 
-/* Of what is none of them exactly: whether rounding to thousandths may show. */
-static inline enum store_form store_form_rounded(double v, int64_t milli)
-{
-	int64_t whole = llabs(milli);
+/* A figure in thousandths. */
+struct store_thousandths {
+	int64_t milli; /* rounded */
+	double off; /* how much more than that it is */
+	int side; /* of milli / 1000 */
+};
 
-	/* Half-way between two that are shown: which way? */
-	if (!milli || fabs(fabs(v * 1000 - (double)milli) - 0.5) < 1e-6 || whole % 100 == 50 ||
-	    whole % 1000 == 500)
-		return FORM_RAW;
-	return FORM_MILLI;
+/* |v| is below STORE_NUMBER_MOST. */
+static inline struct store_thousandths store_thousandths(double v)
+{
+	struct store_thousandths t = {.milli = store_milli(v)};
+	double scaled = v * 1000, exact;
+
+	t.off = scaled - (double)t.milli;
+	/* More than what rounding makes of an exact one: most figures, without a division. */
+	if (fabs(t.off) > 1e-15 * fabs(scaled)) {
+		t.side = t.off < 0 ? STORE_BELOW : STORE_ABOVE;
+		return t;
+	}
+	exact = (double)t.milli / 1000;
+	t.side = v == exact ? STORE_EXACT : v < exact ? STORE_BELOW : STORE_ABOVE;
+	return t;
 }
 
-static inline enum store_form store_form_of(double v)
+/* Whether rounding to thousandths may show: half-way between two that are shown, which way? */
+static inline bool store_shows(const struct store_thousandths *t)
 {
-	int64_t milli;
+	int64_t tens = t->milli / 10;
+
+	if (!t->milli || fabs(fabs(t->off) - 0.5) < 1e-6)
+		return true;
+	return tens * 10 == t->milli && (llabs(tens) % 10 == 5 || llabs(tens) % 100 == 50);
+}
+
+/* *code: of a figure of FORM_MILLI, or the number itself where it is of FORM_WHOLE. */
+static inline enum store_form store_form_of(double v, int64_t *code)
+{
+	struct store_thousandths t;
 
 	if (v == 0)
 		return signbit(v) ? FORM_RAW : FORM_ZERO;
 	/* Also for what is no number. */
 	if (!(fabs(v) < STORE_NUMBER_MOST))
 		return FORM_RAW;
-	if (v == (double)(int64_t)v)
+	*code = (int64_t)v;
+	if (v == (double)*code)
 		return FORM_WHOLE;
-	milli = store_milli(v);
-	if (milli && (double)milli / 1000 == v)
-		return FORM_MILLI;
-	return store_form_rounded(v, milli);
+	t = store_thousandths(v);
+	if ((t.side != STORE_EXACT || !t.milli) && store_shows(&t))
+		return FORM_RAW;
+	*code = store_code(t.milli, t.side);
+	return FORM_MILLI;
 }
 
-/* The code of a figure of FORM_MILLI or FORM_WHOLE. */
+/* The code of a figure that thousandths of are exact. */
 static inline int64_t store_milli_code(double v)
 {
-	int64_t milli = store_milli(v);
-	double exact = (double)milli / 1000;
+	struct store_thousandths t = store_thousandths(v);
 
-	return store_code(milli, v == exact ? STORE_EXACT : v < exact ? STORE_BELOW : STORE_ABOVE);
+	return store_code(t.milli, t.side);
 }
 
 /* A value's state (2 bits), reason (4) and form (2). */

@@ -126,6 +126,8 @@ int64_t store_pragma(struct store *st, const char *name); /* -1: no answer */
 /* store_write.c */
 int store_add(struct store *st, const struct snapshot *s, unsigned tier, int64_t session,
 	      int64_t id, uint64_t skipped, unsigned merged);
+/* store_read.c: store_read() as store_decode_part() has it. */
+int store_read_part(struct store *st, int64_t id, struct snapshot **out);
 /* store_tsc.c: what the snapshot tells of TSC offsets, as part of its interval. 0 or -errno. */
 int store_add_tsc(struct store *st, const struct snapshot *s, int64_t id);
 

@@ -119,7 +119,7 @@ static void use_wall_clock(struct snapshot *s)
 	s->time = wall;
 }
 
-static int unpack_row(struct store *st, sqlite3_stmt *s, struct snapshot **out)
+static int unpack_row(struct store *st, sqlite3_stmt *s, bool part, struct snapshot **out)
 {
 	const struct store_texts texts = {.ctx = st, .text = text_of};
 	int64_t segment = sqlite3_column_int64(s, 0), length = sqlite3_column_int64(s, 1);
@@ -135,10 +135,11 @@ static int unpack_row(struct store *st, sqlite3_stmt *s, struct snapshot **out)
 		store_dict_clear(&st->read_dict);
 		st->read_segment = segment;
 	}
-	return store_decode(st->packed.data, st->packed.n, &texts, out);
+	return part ? store_decode_part(st->packed.data, st->packed.n, &texts, out)
+		    : store_decode(st->packed.data, st->packed.n, &texts, out);
 }
 
-int store_read(struct store *st, int64_t id, struct snapshot **out)
+static int read_one(struct store *st, int64_t id, bool part, struct snapshot **out)
 {
 	sqlite3_stmt *s;
 	int rc;
@@ -150,11 +151,21 @@ int store_read(struct store *st, int64_t id, struct snapshot **out)
 	sqlite3_bind_int64(s, 1, id);
 	rc = sqlite3_step(s);
 	if (rc == SQLITE_ROW)
-		rc = unpack_row(st, s, out);
+		rc = unpack_row(st, s, part, out);
 	else
 		rc = rc == SQLITE_DONE ? -ENOENT : store_errno(st);
 	sqlite3_reset(s);
 	if (!rc)
 		use_wall_clock(*out);
 	return rc;
+}
+
+int store_read(struct store *st, int64_t id, struct snapshot **out)
+{
+	return read_one(st, id, false, out);
+}
+
+int store_read_part(struct store *st, int64_t id, struct snapshot **out)
+{
+	return read_one(st, id, true, out);
 }

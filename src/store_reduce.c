@@ -11,7 +11,7 @@
 struct reducer {
 	const struct snapshot *s;
 	struct snapshot *out;
-	struct snap_exit *exit; /* room for all of s and an `other` a vCPU and kind */
+	struct snap_exit *exit; /* room for all of s: an `other` is in place of one of them */
 	struct snap_symbol *symbol;
 	struct snap_waited *waited; /* room for all of s */
 	size_t nexit, nsymbol, nwaited;
@@ -20,7 +20,7 @@ struct reducer {
 
 static void *copy(struct snapshot *out, const void *rows, size_t n, size_t size)
 {
-	void *p = snapshot_alloc(out, n, size);
+	void *p = snapshot_alloc_unset(out, n, size);
 
 	if (p && n)
 		memcpy(p, rows, n * size);
@@ -47,6 +47,13 @@ static unsigned rank_of(const struct snap_exit *rows, size_t n, size_t at)
 		    (larger(&rows[i], &rows[at]) || (i < at && !larger(&rows[at], &rows[i]))))
 			rank++;
 	return rank;
+}
+
+/* named: how many there are of each kind, `other` left out. */
+static bool is_large(const struct snap_exit *rows, size_t n, size_t at, const unsigned *named)
+{
+	return !rows[at].other &&
+	       (named[rows[at].kind] <= STORE_VCPU_KEYS || rank_of(rows, n, at) < STORE_VCPU_KEYS);
 }
 
 static void drop_percentiles(struct tally *t)
@@ -166,17 +173,18 @@ static void take_vcpu_exits(struct reducer *r, struct snap_exits *ex)
 {
 	const struct snap_exit *rows = ex->n ? r->s->exits + ex->first : NULL;
 	bool some = vm_exits_only(r, rows, ex->n);
+	unsigned named[KIND_NR] = {0};
 	size_t first = r->nexit;
 
 	for (size_t i = 0; i < ex->n; i++)
-		if (!rows[i].other && (!some || rows[i].kind == KIND_VMEXIT) &&
-		    rank_of(rows, ex->n, i) < STORE_VCPU_KEYS)
+		named[rows[i].kind] += !rows[i].other;
+	for (size_t i = 0; i < ex->n; i++)
+		if ((!some || rows[i].kind == KIND_VMEXIT) && is_large(rows, ex->n, i, named))
 			r->exit[r->nexit++] = rows[i];
 	for (size_t i = first; i < r->nexit; i++)
 		r->exit[i].heat = NULL;
 	for (size_t i = 0; i < ex->n; i++)
-		if ((!some || rows[i].kind == KIND_VMEXIT) &&
-		    (rows[i].other || rank_of(rows, ex->n, i) >= STORE_VCPU_KEYS))
+		if ((!some || rows[i].kind == KIND_VMEXIT) && !is_large(rows, ex->n, i, named))
 			add_other(r, first, &rows[i]);
 	for (size_t i = first; r->longer && i < r->nexit; i++)
 		drop_total(&r->exit[i]);
@@ -367,9 +375,9 @@ static struct snapshot *reduce(const struct snapshot *s, bool longer)
 	take_figures(r.out, s);
 	vms = copy(r.out, s->vms, s->nvms, sizeof(*vms));
 	vcpus = copy(r.out, s->vcpus, s->nvcpus, sizeof(*vcpus));
-	r.exit = snapshot_alloc(r.out, s->nexits + s->nvcpus * KIND_NR, sizeof(*r.exit));
-	r.symbol = snapshot_alloc(r.out, s->nsymbols, sizeof(*r.symbol));
-	r.waited = snapshot_alloc(r.out, s->nwaited, sizeof(*r.waited));
+	r.exit = snapshot_alloc_unset(r.out, s->nexits, sizeof(*r.exit));
+	r.symbol = snapshot_alloc_unset(r.out, s->nsymbols, sizeof(*r.symbol));
+	r.waited = snapshot_alloc_unset(r.out, s->nwaited, sizeof(*r.waited));
 	if (!vms || !vcpus || !r.exit || !r.symbol || !r.waited || !take_rows(&r, vms, vcpus)) {
 		snapshot_unref(r.out);
 		return NULL;

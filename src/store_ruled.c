@@ -23,20 +23,26 @@ static bool near_half(double v, double within)
  * Sums and means may differ in their last bits by how they were made: nothing that shows a figure,
  * with three decimals or fewer, tells such two apart.
  */
-static bool same_shown(double a, double b)
+static bool almost_same_shown(double a, double b, double apart)
 {
-	double apart = fabs(a - b);
-
 	if (!(fabs(b) <= FIGURE_MOST) || !isfinite(apart))
 		return false;
 	if (a == b)
 		return !signbit(a) == !signbit(b);
-	if (apart > 1e-12 * fabs(a))
-		return false;
 	for (int scale = 1; scale <= 1000; scale *= 10)
 		if (near_half(a * scale, 2 * apart * scale + 1e-9))
 			return false;
 	return true;
+}
+
+static inline bool same_shown(double a, double b)
+{
+	double apart = fabs(a - b);
+
+	/* Mostly so or so; also for what is no number. */
+	if (a != b && !(apart <= 1e-12 * fabs(a)))
+		return false;
+	return almost_same_shown(a, b, apart);
 }
 
 /* Of something that thousandths of are exact: what differences are taken to. */
@@ -52,29 +58,25 @@ static bool is_step(double v)
 	return v >= 0 && v < 1e15 && (double)ns == v && hist_step_middle(hist_step(ns)) == ns;
 }
 
+/* What follows by the rule, of so many rows at once. */
+#define CHUNK 64
+
 struct ruled {
 	enum store_follows use;
 	double follows; /* the figure, what it is a share of, or the step */
 };
 
-static struct ruled ruled_of(const struct store_known *k, const struct store_leaf *l,
-			     const char *row)
-{
-	return (struct ruled){store_rule_use((enum store_rule)l->f->rule),
-			      store_rule_double(k, l, row)};
-}
-
 /* Its form and where its bytes end. */
 static uint8_t *put_figure(uint8_t *at, const struct ruled *r, double v, enum store_form *form)
 {
 	double near = r->use == FOLLOWS_FIGURE ? tame(r->follows) : 0;
-	int64_t parts;
+	int64_t parts, code = 0;
 
 	/* Mostly it is. */
 	*form = FORM_ZERO;
 	if (r->use == FOLLOWS_FIGURE && same_shown(v, r->follows))
 		return at;
-	*form = store_form_of(v);
+	*form = store_form_of(v, &code);
 	if (*form == FORM_RAW) {
 		memcpy(at, &v, sizeof(v));
 		return at + sizeof(v);
@@ -92,8 +94,10 @@ static uint8_t *put_figure(uint8_t *at, const struct ruled *r, double v, enum st
 		*form = FORM_WHOLE;
 		return store_varint(at, store_zigzag(parts));
 	}
+	if (*form == FORM_WHOLE)
+		code = store_code(code * 1000, STORE_EXACT);
 	*form = FORM_MILLI;
-	return store_varint(at, store_zigzag(store_milli_code(v) - store_milli_code(near)));
+	return store_varint(at, store_zigzag(code - store_milli_code(near)));
 }
 
 static int take_figure(struct store_get *c, const struct ruled *r, uint8_t form, double *v)
@@ -129,60 +133,79 @@ static int take_figure(struct store_get *c, const struct ruled *r, uint8_t form,
 	return fabs(*v) <= FIGURE_MOST ? 0 : -EBADMSG; /* it must fit into an int64_t */
 }
 
-static void put_values(const struct store_known *k, const struct store_leaf *l, const char *rows,
-		       size_t n, size_t row_size, struct store_put *head, struct store_put *body)
+/* Up to CHUNK rows: states and forms into h, figures into b. Returns where h ends. */
+static uint8_t *put_value_rows(const struct store_known *k, const struct store_leaf *l,
+			       const char *rows, size_t n, size_t row_size, uint8_t *h, uint8_t **b)
 {
-	size_t many = n * l->f->n;
-	uint8_t *h = store_put_room(head, many),
-		*b = store_put_room(body, many * STORE_VARINT_MOST);
+	struct ruled r = {.use = store_rule_use((enum store_rule)l->f->rule)};
+	double follows[CHUNK];
 
-	for (size_t i = 0; h && b && i < n; i++, rows += row_size) {
-		struct ruled r = ruled_of(k, l, rows);
-
+	store_rule_doubles(k, l, rows, n, row_size, follows);
+	for (size_t i = 0; i < n; i++, rows += row_size) {
+		r.follows = follows[i];
 		for (unsigned p = 0; p < l->f->n; p++) {
 			enum store_form form = FORM_ZERO;
 			struct value v;
 
 			memcpy(&v, rows + l->at + p * sizeof(v), sizeof(v));
 			if (value_has(v))
-				b = put_figure(b, &r, v.v, &form);
+				*b = put_figure(*b, &r, v.v, &form);
 			*h++ = store_head(v.state, v.why, form);
 		}
 	}
-	if (!h || !b)
-		return;
-	store_put_end(head, h);
-	store_put_end(body, b);
+	return h;
 }
 
-static void put_doubles(const struct store_known *k, const struct store_leaf *l, const char *rows,
-			size_t n, size_t row_size, struct store_put *head, struct store_put *body)
+static uint8_t *put_double_rows(const struct store_known *k, const struct store_leaf *l,
+				const char *rows, size_t n, size_t row_size, uint8_t *h,
+				uint8_t **b)
 {
-	uint8_t *h = store_put_room(head, n), *b = store_put_room(body, n * STORE_VARINT_MOST);
+	struct ruled r = {.use = store_rule_use((enum store_rule)l->f->rule)};
+	double follows[CHUNK], v;
 
-	for (size_t i = 0; h && b && i < n; i++, rows += row_size) {
-		struct ruled r = ruled_of(k, l, rows);
+	store_rule_doubles(k, l, rows, n, row_size, follows);
+	for (size_t i = 0; i < n; i++, rows += row_size) {
 		enum store_form form;
-		double v;
 
+		r.follows = follows[i];
 		memcpy(&v, rows + l->at, sizeof(v));
-		b = put_figure(b, &r, v, &form);
+		*b = put_figure(*b, &r, v, &form);
 		*h++ = (uint8_t)form;
 	}
+	return h;
+}
+
+static void put_figures(const struct store_known *k, const struct store_leaf *l, const char *rows,
+			size_t n, size_t row_size, struct store_put *head, struct store_put *body)
+{
+	size_t many = n * l->f->n;
+	uint8_t *h = store_put_room(head, many),
+		*b = store_put_room(body, many * STORE_VARINT_MOST);
+
 	if (!h || !b)
 		return;
+	for (size_t at = 0; at < n; at += CHUNK) {
+		size_t some = n - at < CHUNK ? n - at : CHUNK;
+
+		if (l->f->type == STORE_VALUE)
+			h = put_value_rows(k, l, rows + at * row_size, some, row_size, h, &b);
+		else
+			h = put_double_rows(k, l, rows + at * row_size, some, row_size, h, &b);
+	}
 	store_put_end(head, h);
 	store_put_end(body, b);
 }
 
-static int take_values(const struct store_known *k, struct store_get *c, const uint8_t *forms,
-		       const struct store_leaf *l, char *rows, size_t n, size_t row_size)
+static int take_value_rows(const struct store_known *k, struct store_get *c, const uint8_t *forms,
+			   const struct store_leaf *l, char *rows, size_t n, size_t row_size)
 {
+	struct ruled r = {.use = store_rule_use((enum store_rule)l->f->rule)};
+	double follows[CHUNK];
 	int rc = 0;
 
+	store_rule_doubles(k, l, rows, n, row_size, follows);
 	for (size_t i = 0; i < n && !rc; i++, rows += row_size) {
-		struct ruled r = ruled_of(k, l, rows);
-
+		r.follows = follows[i];
 		for (unsigned p = 0; p < l->f->n && !rc; p++) {
 			char *at = rows + l->at + p * sizeof(struct value);
 			struct value v;
@@ -198,17 +221,37 @@ static int take_values(const struct store_known *k, struct store_get *c, const u
 	return rc;
 }
 
-static int take_doubles(const struct store_known *k, struct store_get *c, const uint8_t *forms,
+static int take_double_rows(const struct store_known *k, struct store_get *c, const uint8_t *forms,
+			    const struct store_leaf *l, char *rows, size_t n, size_t row_size)
+{
+	struct ruled r = {.use = store_rule_use((enum store_rule)l->f->rule)};
+	double follows[CHUNK];
+	int rc = 0;
+
+	store_rule_doubles(k, l, rows, n, row_size, follows);
+	for (size_t i = 0; i < n && !rc; i++, rows += row_size) {
+		double v = 0;
+
+		r.follows = follows[i];
+		rc = take_figure(c, &r, forms ? forms[i] & 3 : FORM_ZERO, &v);
+		memcpy(rows + l->at, &v, sizeof(v));
+	}
+	return rc;
+}
+
+static int take_figures(const struct store_known *k, struct store_get *c, const uint8_t *forms,
 			const struct store_leaf *l, char *rows, size_t n, size_t row_size)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && !rc; i++, rows += row_size) {
-		struct ruled r = ruled_of(k, l, rows);
-		double v = 0;
+	for (size_t at = 0; at < n && !rc; at += CHUNK) {
+		size_t some = n - at < CHUNK ? n - at : CHUNK;
+		const uint8_t *f = forms ? forms + at * l->f->n : NULL;
 
-		rc = take_figure(c, &r, forms ? forms[i] & 3 : FORM_ZERO, &v);
-		memcpy(rows + l->at, &v, sizeof(v));
+		if (l->f->type == STORE_VALUE)
+			rc = take_value_rows(k, c, f, l, rows + at * row_size, some, row_size);
+		else
+			rc = take_double_rows(k, c, f, l, rows + at * row_size, some, row_size);
 	}
 	return rc;
 }
@@ -218,8 +261,11 @@ static int take_doubles(const struct store_known *k, struct store_get *c, const 
 /* A step as the difference of its number to that of the time that it is near; else odd: itself. */
 static uint8_t *put_step(uint8_t *at, uint64_t v, uint64_t near)
 {
-	int64_t apart = (int64_t)hist_step(v) - (int64_t)hist_step(near);
+	int64_t apart;
 
+	if (!v && !near) /* most have no percentiles */
+		return store_varint(at, 0);
+	apart = (int64_t)hist_step(v) - (int64_t)hist_step(near);
 	if (hist_step_middle(hist_step(v)) == v)
 		return store_varint(at, store_zigzag(apart) << 1);
 	return store_varint(store_varint(at, 1), v);
@@ -235,37 +281,52 @@ static uint64_t take_step(struct store_get *c, uint64_t near)
 	return hist_step_middle((unsigned)((int64_t)hist_step(near) + apart));
 }
 
+static uint8_t *put_integer_rows(uint8_t *b, const struct store_leaf *l, const char *rows, size_t n,
+				 size_t row_size)
+{
+	const enum store_rule rule = (enum store_rule)l->f->rule;
+	uint64_t near[CHUNK], v;
+
+	store_rule_integers(l, rows, n, row_size, near);
+	rows += l->at;
+	for (size_t i = 0; i < n; i++, rows += row_size) {
+		memcpy(&v, rows, sizeof(v));
+		if (rule == RULE_TIMED)
+			b = store_varint(b, store_zigzag((int64_t)(v - near[i])));
+		else if (rule == RULE_ONE)
+			b = store_varint(b, v - near[i]);
+		else
+			b = put_step(b, v, near[i]);
+	}
+	return b;
+}
+
 static void put_integers(const struct store_leaf *l, const char *rows, size_t n, size_t row_size,
 			 struct store_put *body)
 {
 	uint8_t *b = store_put_room(body, n * (STORE_VARINT_MOST + 1));
 
-	for (size_t i = 0; b && i < n; i++, rows += row_size) {
-		uint64_t near = store_rule_integer(l, rows), v;
-
-		memcpy(&v, rows + l->at, sizeof(v));
-		if (l->f->rule == RULE_TIMED)
-			b = store_varint(b, store_zigzag((int64_t)(v - near)));
-		else if (l->f->rule == RULE_ONE)
-			b = store_varint(b, v - near);
-		else
-			b = put_step(b, v, near);
-	}
-	if (b)
-		store_put_end(body, b);
+	if (!b)
+		return;
+	for (size_t at = 0; at < n; at += CHUNK)
+		b = put_integer_rows(b, l, rows + at * row_size, n - at < CHUNK ? n - at : CHUNK,
+				     row_size);
+	store_put_end(body, b);
 }
 
-static void take_integers(struct store_get *c, const struct store_leaf *l, char *rows, size_t n,
-			  size_t row_size)
+static void take_integer_rows(struct store_get *c, const struct store_leaf *l, char *rows, size_t n,
+			      size_t row_size, bool empty)
 {
-	bool empty = c->at == c->end;
+	const enum store_rule rule = (enum store_rule)l->f->rule;
+	uint64_t follows[CHUNK];
 
+	store_rule_integers(l, rows, n, row_size, follows);
 	for (size_t i = 0; i < n; i++, rows += row_size) {
-		uint64_t near = store_rule_integer(l, rows), v;
+		uint64_t near = follows[i], v;
 
-		if (l->f->rule == RULE_TIMED)
+		if (rule == RULE_TIMED)
 			v = near + (empty ? 0 : (uint64_t)store_get_i64(c));
-		else if (l->f->rule == RULE_ONE)
+		else if (rule == RULE_ONE)
 			v = near + (empty ? 0 : store_get_u64(c));
 		else
 			v = empty ? hist_step_middle(hist_step(near)) : take_step(c, near);
@@ -273,15 +334,23 @@ static void take_integers(struct store_get *c, const struct store_leaf *l, char 
 	}
 }
 
+static void take_integers(struct store_get *c, const struct store_leaf *l, char *rows, size_t n,
+			  size_t row_size)
+{
+	bool empty = c->at == c->end;
+
+	for (size_t at = 0; at < n; at += CHUNK)
+		take_integer_rows(c, l, rows + at * row_size, n - at < CHUNK ? n - at : CHUNK,
+				  row_size, empty);
+}
+
 /* ---- columns ---- */
 
 void store_put_ruled(const struct store_known *k, const struct store_leaf *l, const char *rows,
 		     size_t n, size_t row_size, struct store_put *head, struct store_put *body)
 {
-	if (l->f->type == STORE_VALUE)
-		put_values(k, l, rows, n, row_size, head, body);
-	else if (l->f->type == STORE_NUMBER)
-		put_doubles(k, l, rows, n, row_size, head, body);
+	if (l->f->type == STORE_VALUE || l->f->type == STORE_NUMBER)
+		put_figures(k, l, rows, n, row_size, head, body);
 	else
 		put_integers(l, rows, n, row_size, body);
 }
@@ -316,10 +385,8 @@ int store_take_ruled(const struct store_known *k, struct store_get *c, const uin
 {
 	int rc = 0;
 
-	if (l->f->type == STORE_VALUE)
-		rc = take_values(k, c, forms, l, rows, n, row_size);
-	else if (l->f->type == STORE_NUMBER)
-		rc = take_doubles(k, c, forms, l, rows, n, row_size);
+	if (l->f->type == STORE_VALUE || l->f->type == STORE_NUMBER)
+		rc = take_figures(k, c, forms, l, rows, n, row_size);
 	else
 		take_integers(c, l, rows, n, row_size);
 	if (!rc && (c->failed || c->at != c->end))

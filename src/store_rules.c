@@ -111,7 +111,9 @@ void store_known_free(struct store_known *k)
 
 double store_as_read(double v)
 {
-	return store_form_of(v) == FORM_MILLI ? store_decode_milli(store_milli_code(v)) : v;
+	int64_t code;
+
+	return store_form_of(v, &code) == FORM_MILLI ? store_decode_milli(code) : v;
 }
 
 static double read_of(const struct value *v)
@@ -119,38 +121,26 @@ static double read_of(const struct value *v)
 	return value_has(*v) ? store_as_read(v->v) : 0;
 }
 
+/* A division takes its time, and many counts of a host are 0. */
 static double share_of(uint64_t part, uint64_t whole)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 0;
+	return part && whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
 static double per(uint64_t n, double s)
 {
-	return s > 0 ? (double)n / s : 0;
+	return n && s > 0 ? (double)n / s : 0;
 }
 
-static double tally_figure(const struct store_known *k, enum store_rule rule, const struct tally *t,
-			   const char *row)
+static double mean_of(const struct tally *t)
 {
-	const struct store_whole *w;
+	return t->timed ? (double)t->time_ns / (double)t->timed : 0;
+}
 
-	if (rule == RULE_MEAN)
-		return t->timed ? (double)t->time_ns / (double)t->timed : 0;
-	if (rule == RULE_RATE)
-		return per(t->count, k->dt_s);
-	if (rule == RULE_RATE_TOTAL)
-		return per(t->count, k->total_s);
-	w = &k->exits[(const struct snap_exit *)(const void *)row - k->s->exits];
-	switch (rule) {
-	case RULE_COUNT_PCT:
-		return share_of(t->count, w->count);
-	case RULE_TIME_PCT:
-		return share_of(t->time_ns, w->time);
-	case RULE_COUNT_PCT_TOTAL:
-		return share_of(t->count, w->count_total);
-	default:
-		return share_of(t->time_ns, w->time_total);
-	}
+/* The sums of a row of exits. */
+static const struct store_whole *whole_of(const struct store_known *k, const char *row)
+{
+	return &k->exits[(const struct snap_exit *)(const void *)row - k->s->exits];
 }
 
 /* As the model makes them, of the rows that were kept. */
@@ -274,7 +264,14 @@ enum store_follows store_rule_use(enum store_rule rule)
 	}
 }
 
-double store_rule_double(const struct store_known *k, const struct store_leaf *l, const char *row)
+bool store_rule_anew(enum store_rule rule)
+{
+	return rule == RULE_RATE || rule == RULE_COUNT_PCT || rule == RULE_TIME_PCT ||
+	       rule == RULE_SYMBOL_PCT || rule == RULE_WAITED_SHARE;
+}
+
+/* Of one row; those of tallies are in store_rule_doubles(). */
+static double rule_double(const struct store_known *k, const struct store_leaf *l, const char *row)
 {
 	const void *part = row + l->at - l->f->at, *whole = row;
 	enum store_rule rule = (enum store_rule)l->f->rule;
@@ -300,26 +297,78 @@ double store_rule_double(const struct store_known *k, const struct store_leaf *l
 	case RULE_WAITED_PCT:
 		return waited_figure(k, rule, whole);
 	default:
-		return rule >= RULE_VM_STEAL ? vm_figure(k, rule, whole)
-					     : tally_figure(k, rule, part, row);
+		return vm_figure(k, rule, whole);
 	}
 }
 
-uint64_t store_rule_integer(const struct store_leaf *l, const char *row)
+/*
+ * There are a million figures of tallies in the intervals of a second of a large host: one loop a
+ * rule, with no call and no choice in it. `row` and its tally `t` are for the expression.
+ */
+#define EACH_TALLY(expression)                                                                     \
+	do {                                                                                       \
+		for (size_t i = 0; i < n; i++, row += row_size) {                                  \
+			const struct tally *t = (const void *)(row + at);                          \
+                                                                                                   \
+			out[i] = (expression);                                                     \
+		}                                                                                  \
+	} while (0)
+
+void store_rule_doubles(const struct store_known *k, const struct store_leaf *l, const char *row,
+			size_t n, size_t row_size, double *out)
 {
-	const struct tally *t = (const void *)(row + l->at - l->f->at);
+	const size_t at = l->at - l->f->at;
+
+	switch (l->f->rule) {
+	case RULE_MEAN:
+		EACH_TALLY(mean_of(t));
+		break;
+	case RULE_RATE:
+		EACH_TALLY(per(t->count, k->dt_s));
+		break;
+	case RULE_RATE_TOTAL:
+		EACH_TALLY(per(t->count, k->total_s));
+		break;
+	case RULE_COUNT_PCT:
+		EACH_TALLY(share_of(t->count, whole_of(k, row)->count));
+		break;
+	case RULE_TIME_PCT:
+		EACH_TALLY(share_of(t->time_ns, whole_of(k, row)->time));
+		break;
+	case RULE_COUNT_PCT_TOTAL:
+		EACH_TALLY(share_of(t->count, whole_of(k, row)->count_total));
+		break;
+	case RULE_TIME_PCT_TOTAL:
+		EACH_TALLY(share_of(t->time_ns, whole_of(k, row)->time_total));
+		break;
+	default:
+		for (size_t i = 0; i < n; i++, row += row_size)
+			out[i] = rule_double(k, l, row);
+		break;
+	}
+}
+
+void store_rule_integers(const struct store_leaf *l, const char *row, size_t n, size_t row_size,
+			 uint64_t *out)
+{
+	const size_t at = l->at - l->f->at;
 
 	switch (l->f->rule) {
 	case RULE_TIMED:
-		return t->count;
+		EACH_TALLY(t->count);
+		break;
 	case RULE_ONE:
-		return t->timed == 1 ? t->time_ns : 0;
+		EACH_TALLY(t->timed == 1 ? t->time_ns : 0);
+		break;
 	case RULE_P50:
-		return t->timed && t->pctl != PCTL_NONE ? t->time_ns / t->timed : 0;
+		EACH_TALLY(t->timed && t->pctl != PCTL_NONE ? t->time_ns / t->timed : 0);
+		break;
 	case RULE_P99:
-		return t->p50_ns;
+		EACH_TALLY(t->p50_ns);
+		break;
 	default:
-		return t->p99_ns;
+		EACH_TALLY(t->p99_ns);
+		break;
 	}
 }
 
@@ -338,7 +387,7 @@ static void settle_rows(const struct store_known *k, const struct store_leaf *l,
 		memcpy(&v, rows + l->at, sizeof(v));
 		if (!value_has(v))
 			continue;
-		v.v = store_rule_double(k, l, rows);
+		store_rule_doubles(k, l, rows, 1, row_size, &v.v);
 		memcpy(rows + l->at, &v, sizeof(v));
 	}
 }

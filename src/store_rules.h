@@ -8,6 +8,7 @@
 #ifndef KVMTOP_STORE_RULES_H
 #define KVMTOP_STORE_RULES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "snapshot.h"
@@ -83,10 +84,14 @@ enum store_follows {
 	FOLLOWS_STEP, /* the figure is a step of the histogram (hist.h), near that of this time */
 };
 enum store_follows store_rule_use(enum store_rule rule);
-/* Of a member of a row of s. */
-double store_rule_double(const struct store_known *k, const struct store_leaf *l, const char *row);
+/* A longer interval has it out of its own counts, whatever its parts had (store_merge_order()). */
+bool store_rule_anew(enum store_rule rule);
+/* Of a member of n rows of s, of which `row` is the first. */
+void store_rule_doubles(const struct store_known *k, const struct store_leaf *l, const char *row,
+			size_t n, size_t row_size, double *out);
 /* Of those that are integers: RULE_TIMED, RULE_ONE and RULE_P50 to RULE_P999. */
-uint64_t store_rule_integer(const struct store_leaf *l, const char *row);
+void store_rule_integers(const struct store_leaf *l, const char *row, size_t n, size_t row_size,
+			 uint64_t *out);
 
 /*
  * Shares of a longer interval, out of its counts: means of its parts' are none. Only the rows of

@@ -190,9 +190,11 @@ static void numbers_keep_what_is_shown(void **state)
 		{0.0001, FORM_RAW},    {-0.0, FORM_RAW},       {1e300, FORM_RAW},
 	};
 
+	int64_t code;
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(store_form_of(rows[i].v), rows[i].form);
+		assert_int_equal(store_form_of(rows[i].v, &code), rows[i].form);
 	/* Whatever it is rounded to, and on which side of a half it is. */
 	for (int64_t n = -2600; n < 2600; n++) {
 		for (int part = -3; part <= 3; part++) {
@@ -200,8 +202,9 @@ static void numbers_keep_what_is_shown(void **state)
 			double again = store_decode_milli(store_milli_code(v));
 			char a[32], b[32];
 
-			if (store_form_of(v) != FORM_MILLI)
+			if (store_form_of(v, &code) != FORM_MILLI)
 				continue;
+			assert_true(code == store_milli_code(v));
 			for (int digits = 0; digits <= 3; digits++) {
 				snprintf(a, sizeof(a), "%.*f", digits, v);
 				snprintf(b, sizeof(b), "%.*f", digits, again);
