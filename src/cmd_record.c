@@ -235,6 +235,7 @@ static void *writer(void *ctx)
 	};
 
 	priority_raise();
+	store_hold_memory();
 	for (;;) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			return NULL;

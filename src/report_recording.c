@@ -92,20 +92,6 @@ static struct recorded_row *row_of(struct report_recording *r, const struct snap
 	return row;
 }
 
-static void widen(struct recorded_row *row, const struct tally *t)
-{
-	const uint64_t p[] = {t->p50_ns, t->p99_ns, t->p999_ns};
-	uint64_t *least[] = {&row->least.p50_ns, &row->least.p99_ns, &row->least.p999_ns};
-	uint64_t *most[] = {&row->most.p50_ns, &row->most.p99_ns, &row->most.p999_ns};
-
-	for (int i = 0; i < 3; i++) {
-		if (!row->sum.timed || p[i] < *least[i])
-			*least[i] = p[i];
-		if (p[i] > *most[i])
-			*most[i] = p[i];
-	}
-}
-
 static int add_exit(struct report_recording *r, const struct snap_exit *x)
 {
 	struct recorded_row *row = row_of(r, x);
@@ -113,7 +99,7 @@ static int add_exit(struct report_recording *r, const struct snap_exit *x)
 	if (!row)
 		return -ENOMEM;
 	if (x->now.timed) {
-		widen(row, &x->now);
+		store_bounds_add(&row->bounds, &x->now);
 		row->no_heat = row->no_heat || !x->heat;
 		r->entries = true;
 	}
@@ -234,7 +220,7 @@ int report_recording_read(struct report_recording *r, const struct store_span *s
 	}
 	for (size_t i = 0; i < r->n; i++)
 		store_tally_percentiles(&r->row[i].sum, r->row[i].no_heat ? NULL : r->row[i].heat,
-					&r->row[i].least, &r->row[i].most);
+					&r->row[i].bounds);
 	recorded_samples_sort(&r->samples);
 	if (rc != -ENOENT)
 		return rc;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "snapshot.h"
+#include "store_tally.h"
 
 struct filter;
 struct store_span;
@@ -21,7 +22,8 @@ struct recorded_row {
 	uint32_t isa;
 	uint64_t key;
 	char *name; /* owned, as it was recorded */
-	struct tally sum, least, most; /* the last two: of the parts' percentiles */
+	struct tally sum;
+	struct store_bounds bounds; /* of the parts' percentiles */
 	bool no_heat; /* some part has no histogram */
 	uint32_t heat[HEAT_BUCKETS];
 };

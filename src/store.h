@@ -44,6 +44,12 @@ struct store;
 int store_create(const char *path, const struct store_keep *keep, struct store **out, char *err,
 		 size_t size);
 /*
+ * Of the whole process, for a recorder: what an interval took stays for the next one. Without it
+ * memory goes back to the kernel each time, and a fault a page is a sixth of the recorder's work.
+ */
+void store_hold_memory(void);
+
+/*
  * One interval; skipped: how many before it are missing since writing was too slow. 0, -ENOSPC,
  * -EIO or another -errno: nothing of it was written, and the next may be tried.
  */

@@ -23,8 +23,8 @@ int store_encode(const struct snapshot *s, const struct store_texts *t, struct s
 /* One reference to the caller. 0, -ENOMEM, or -EBADMSG where it is damaged. */
 int store_decode(const void *data, size_t n, const struct store_texts *t, struct snapshot **out);
 /*
- * The same for store_merge() only: without figures that a longer interval has anew, out of its own
- * counts; only their states are set.
+ * The same for a longer interval that is recorded: without figures that it has anew, out of its own
+ * counts, or not at all, such as totals of vCPUs; only their states are set.
  */
 int store_decode_part(const void *data, size_t n, const struct store_texts *t,
 		      struct snapshot **out);

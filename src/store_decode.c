@@ -21,6 +21,7 @@ struct ruled_column {
 	struct store_leaf leaf;
 	char *rows;
 	size_t n, row_size;
+	uint8_t table; /* enum store_table_id */
 	struct store_get c; /* none: the column was left out */
 	const uint8_t *forms;
 };
@@ -294,8 +295,8 @@ static void clear_texts(const struct store_leaf *leaf, size_t nleaf, char *rows,
 }
 
 /* Those of a table that wait: also what was left out follows from others. */
-static void add_ruled(struct decoder *d, const struct store_leaf *leaf, size_t nleaf, char *rows,
-		      size_t n, size_t row_size)
+static void add_ruled(struct decoder *d, uint8_t table, const struct store_leaf *leaf, size_t nleaf,
+		      char *rows, size_t n, size_t row_size)
 {
 	for (size_t l = 0; l < nleaf; l++) {
 		if (!leaf[l].f->rule)
@@ -304,8 +305,11 @@ static void add_ruled(struct decoder *d, const struct store_leaf *leaf, size_t n
 			damaged(d);
 			return;
 		}
-		d->ruled[d->nruled++] = (struct ruled_column){
-			.leaf = leaf[l], .rows = rows, .n = n, .row_size = row_size};
+		d->ruled[d->nruled++] = (struct ruled_column){.leaf = leaf[l],
+							      .rows = rows,
+							      .n = n,
+							      .row_size = row_size,
+							      .table = table};
 	}
 }
 
@@ -325,6 +329,17 @@ static int by_rule(const void *a, const void *b)
 	const struct ruled_column *x = a, *y = b;
 
 	return (int)x->leaf.f->rule - (int)y->leaf.f->rule;
+}
+
+/* A longer interval has no totals of vCPUs (store_reduce_longer()). */
+static bool is_total(const struct ruled_column *r)
+{
+	return r->table == STORE_EXITS && r->leaf.at >= offsetof(struct snap_exit, total);
+}
+
+static bool is_of_vcpu(const char *row)
+{
+	return ((const struct snap_exit *)(const void *)row)->vcpu >= 0;
 }
 
 /* All the rest is there, and every index leads somewhere. */
@@ -349,8 +364,8 @@ static int take_ruled(struct decoder *d)
 
 		if (d->part && store_rule_anew((enum store_rule)r->leaf.f->rule))
 			continue;
-		rc = store_take_ruled(&known, &r->c, r->forms, &r->leaf, r->rows, r->n,
-				      r->row_size);
+		rc = store_take_ruled(&known, &r->c, r->forms, &r->leaf, r->rows, r->n, r->row_size,
+				      d->part && is_total(r) ? is_of_vcpu : NULL);
 	}
 	store_known_free(&known);
 	return rc;
@@ -454,7 +469,7 @@ static void take_table(struct decoder *d, uint64_t id)
 	nleaf = store_leaves(t, leaf);
 	clear_texts(leaf, nleaf, rows, n, t->row_size);
 	if (d->ruled)
-		add_ruled(d, leaf, nleaf, rows, n, t->row_size);
+		add_ruled(d, t->id, leaf, nleaf, rows, n, t->row_size);
 	take_columns(d, leaf, nleaf, rows, n, t->row_size);
 }
 

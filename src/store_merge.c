@@ -28,9 +28,9 @@ struct mean {
 	double sum, time;
 };
 
-/* Of a row of exits: tallies with the smallest and the largest percentiles that its parts had. */
+/* Of a row of exits. */
 struct bounds {
-	struct tally least, most;
+	struct store_bounds pctl;
 	uint32_t *heat; /* the sum of theirs, NULL: the row's is that of a part */
 };
 
@@ -45,7 +45,7 @@ struct merge_table {
 	double *time; /* how long the row was there, ns */
 	uint32_t *slot; /* open addressing: row + 1 */
 	struct bounds *bounds; /* exits only */
-	size_t n, room, nslot;
+	size_t n, room, nslot; /* rows, room for them, slots: of all parts' rows together */
 };
 
 struct merger {
@@ -167,7 +167,7 @@ static void free_table(struct merge_table *t)
 static int open_table(struct merger *m, struct merge_table *t, enum store_table_id id)
 {
 	struct store_leaf all[STORE_LEAVES];
-	size_t n, nall;
+	size_t n, nall, all_rows = 0;
 
 	*t = (struct merge_table){.t = table_of(id)};
 	if (!t->t)
@@ -182,22 +182,38 @@ static int open_table(struct merger *m, struct merge_table *t, enum store_table_
 	}
 	for (size_t i = 0; i < m->nparts; i++) {
 		store_rows(t->t, m->part[i], &n);
-		t->room += n;
+		all_rows += n;
 	}
-	for (t->nslot = 16; t->nslot < t->room * 2;)
+	for (t->nslot = 16; t->nslot < all_rows * 2;)
 		t->nslot *= 2;
-	/* There are mostly far fewer: what is not used is not touched. */
-	n = t->room + 1;
-	t->row = malloc(n * t->t->row_size);
-	t->key = malloc(n * sizeof(*t->key));
-	t->mean = malloc(n * (t->nvalue + 1) * sizeof(*t->mean));
-	t->time = malloc(n * sizeof(*t->time));
 	t->slot = calloc(t->nslot, sizeof(*t->slot));
-	if (id == STORE_EXITS)
-		t->bounds = malloc(n * sizeof(*t->bounds));
-	return t->row && t->key && t->mean && t->time && t->slot && (t->bounds || id != STORE_EXITS)
-		       ? 0
-		       : -ENOMEM;
+	return t->slot ? 0 : -ENOMEM;
+}
+
+static bool resize(void *array, size_t n, size_t size)
+{
+	void *old, *p;
+
+	memcpy(&old, array, sizeof(old));
+	p = realloc(old, n * size);
+	if (p)
+		memcpy(array, &p, sizeof(p));
+	return p;
+}
+
+/* For one row more. Parts mostly have the same rows, n each: room for all of theirs is waste. */
+static int make_room(struct merge_table *t, size_t n)
+{
+	if (t->n < t->room)
+		return 0;
+	n = (t->n ? t->n + t->n / 4 : n) + 1;
+	if (!resize(&t->row, n, t->t->row_size) || !resize(&t->key, n, sizeof(*t->key)) ||
+	    !resize(&t->mean, n * (t->nvalue + 1), sizeof(*t->mean)) ||
+	    !resize(&t->time, n, sizeof(*t->time)) ||
+	    (t->t->id == STORE_EXITS && !resize(&t->bounds, n, sizeof(*t->bounds))))
+		return -ENOMEM;
+	t->room = n;
+	return 0;
 }
 
 /*
@@ -327,25 +343,6 @@ static void merge_vm(struct snap_vm *into, const struct snap_vm *from)
 	into->slow.count += from->slow.count;
 	merge_exits(&into->ex, &from->ex);
 	merge_samples(&into->sym, &from->sym);
-}
-
-static void widen(struct bounds *b, const struct tally *t)
-{
-	if (!t->timed)
-		return;
-	if (!b->most.timed)
-		b->least = b->most = *t;
-#define WIDEN(p)                                                                                   \
-	do {                                                                                       \
-		if (t->p < b->least.p)                                                             \
-			b->least.p = t->p;                                                         \
-		if (t->p > b->most.p)                                                              \
-			b->most.p = t->p;                                                          \
-	} while (0)
-	WIDEN(p50_ns);
-	WIDEN(p99_ns);
-	WIDEN(p999_ns);
-#undef WIDEN
 }
 
 /* Into one of our own: that of a part, which the row has at first, is not ours to change. */
@@ -492,7 +489,7 @@ static void restore_exit(const struct merger *m, struct snap_exit *row,
 {
 	row->now = kept->now;
 	row->total = kept->total;
-	store_tally_percentiles(&row->now, row->heat, &b->least, &b->most);
+	store_tally_percentiles(&row->now, row->heat, &b->pctl);
 	if (value_has(row->now.rate))
 		row->now.rate.v = (double)row->now.count / (m->dt / 1e9);
 }
@@ -619,6 +616,10 @@ static void add_part(struct merger *m, struct merge_table *t, const struct snaps
 		bool found;
 		char *into;
 
+		if (make_room(t, n)) {
+			m->rc = -ENOMEM;
+			return;
+		}
 		at = find_row(t, &k, at + 1, &found);
 		into = t->row + at * t->t->row_size;
 		if (found) {
@@ -633,7 +634,8 @@ static void add_part(struct merger *m, struct merge_table *t, const struct snaps
 		}
 		add_means(t, at, from, (double)s->dt);
 		if (t->bounds)
-			widen(&t->bounds[at], &((const struct snap_exit *)from)->now);
+			store_bounds_add(&t->bounds[at].pctl,
+					 &((const struct snap_exit *)from)->now);
 		if (where)
 			where[i] = (uint32_t)at;
 	}

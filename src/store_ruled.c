@@ -239,23 +239,6 @@ static int take_double_rows(const struct store_known *k, struct store_get *c, co
 	return rc;
 }
 
-static int take_figures(const struct store_known *k, struct store_get *c, const uint8_t *forms,
-			const struct store_leaf *l, char *rows, size_t n, size_t row_size)
-{
-	int rc = 0;
-
-	for (size_t at = 0; at < n && !rc; at += CHUNK) {
-		size_t some = n - at < CHUNK ? n - at : CHUNK;
-		const uint8_t *f = forms ? forms + at * l->f->n : NULL;
-
-		if (l->f->type == STORE_VALUE)
-			rc = take_value_rows(k, c, f, l, rows + at * row_size, some, row_size);
-		else
-			rc = take_double_rows(k, c, f, l, rows + at * row_size, some, row_size);
-	}
-	return rc;
-}
-
 /* ---- integers ---- */
 
 /* A step as the difference of its number to that of the time that it is near; else odd: itself. */
@@ -334,17 +317,50 @@ static void take_integer_rows(struct store_get *c, const struct store_leaf *l, c
 	}
 }
 
-static void take_integers(struct store_get *c, const struct store_leaf *l, char *rows, size_t n,
-			  size_t row_size)
+static void skip_integer(struct store_get *c, const struct store_leaf *l)
 {
-	bool empty = c->at == c->end;
-
-	for (size_t at = 0; at < n; at += CHUNK)
-		take_integer_rows(c, l, rows + at * row_size, n - at < CHUNK ? n - at : CHUNK,
-				  row_size, empty);
+	if (store_get_u64(c) & 1 && l->f->rule != RULE_TIMED && l->f->rule != RULE_ONE)
+		store_get_u64(c); /* no step of the histogram */
 }
 
 /* ---- columns ---- */
+
+/* Up to CHUNK rows. empty: the column has no bytes. */
+static int take_rows(const struct store_known *k, struct store_get *c, const uint8_t *forms,
+		     const struct store_leaf *l, char *rows, size_t n, size_t row_size, bool empty)
+{
+	if (l->f->type == STORE_VALUE)
+		return take_value_rows(k, c, forms, l, rows, n, row_size);
+	if (l->f->type == STORE_NUMBER)
+		return take_double_rows(k, c, forms, l, rows, n, row_size);
+	take_integer_rows(c, l, rows, n, row_size, empty);
+	return 0;
+}
+
+/* Past the figures of one row, of a column that has any. */
+static void skip_row(struct store_get *c, const uint8_t *forms, const struct store_leaf *l,
+		     const char *row)
+{
+	const bool values = l->f->type == STORE_VALUE;
+
+	if (!values && l->f->type != STORE_NUMBER) {
+		skip_integer(c, l);
+		return;
+	}
+	for (unsigned p = 0; forms && p < l->f->n; p++) {
+		enum store_form form = values ? forms[p] >> 6 : forms[p] & 3;
+		struct value v = value_known(0);
+
+		if (values)
+			memcpy(&v, row + l->at + p * sizeof(v), sizeof(v));
+		if (!value_has(v) || form == FORM_ZERO)
+			continue;
+		if (form == FORM_RAW)
+			store_get_bytes(c, sizeof(double));
+		else
+			store_get_u64(c);
+	}
+}
 
 void store_put_ruled(const struct store_known *k, const struct store_leaf *l, const char *rows,
 		     size_t n, size_t row_size, struct store_put *head, struct store_put *body)
@@ -381,14 +397,22 @@ int store_take_ruled_states(struct store_get *c, const struct store_leaf *l, cha
 }
 
 int store_take_ruled(const struct store_known *k, struct store_get *c, const uint8_t *forms,
-		     const struct store_leaf *l, char *rows, size_t n, size_t row_size)
+		     const struct store_leaf *l, char *rows, size_t n, size_t row_size,
+		     bool (*unwanted)(const char *row))
 {
+	const bool empty = c->at == c->end;
 	int rc = 0;
 
-	if (l->f->type == STORE_VALUE || l->f->type == STORE_NUMBER)
-		rc = take_figures(k, c, forms, l, rows, n, row_size);
-	else
-		take_integers(c, l, rows, n, row_size);
+	for (size_t at = 0, some; at < n && !rc; at += some) {
+		const uint8_t *f = forms ? forms + at * l->f->n : NULL;
+		char *row = rows + at * row_size;
+
+		some = unwanted ? 1 : n - at < CHUNK ? n - at : CHUNK;
+		if (!unwanted || !unwanted(row))
+			rc = take_rows(k, c, f, l, row, some, row_size, empty);
+		else if (!empty)
+			skip_row(c, f, l, row);
+	}
 	if (!rc && (c->failed || c->at != c->end))
 		rc = -EBADMSG;
 	return rc;

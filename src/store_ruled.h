@@ -22,7 +22,9 @@ void store_put_ruled(const struct store_known *k, const struct store_leaf *l, co
  */
 int store_take_ruled_states(struct store_get *c, const struct store_leaf *l, char *rows, size_t n,
 			    size_t row_size, const uint8_t **forms);
+/* unwanted: rows whose figures are left as they are, NULL: none. */
 int store_take_ruled(const struct store_known *k, struct store_get *c, const uint8_t *forms,
-		     const struct store_leaf *l, char *rows, size_t n, size_t row_size);
+		     const struct store_leaf *l, char *rows, size_t n, size_t row_size,
+		     bool (*unwanted)(const char *row));
 
 #endif

@@ -101,8 +101,22 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
-void store_tally_percentiles(struct tally *sum, const uint32_t *heat, const struct tally *least,
-			     const struct tally *most)
+void store_bounds_add(struct store_bounds *b, const struct tally *part)
+{
+	const uint64_t p[] = {part->p50_ns, part->p99_ns, part->p999_ns};
+
+	if (!part->timed)
+		return;
+	for (int i = 0; i < 3; i++) {
+		if (!b->any || p[i] < b->least[i])
+			b->least[i] = p[i];
+		if (p[i] > b->most[i])
+			b->most[i] = p[i];
+	}
+	b->any = true;
+}
+
+void store_tally_percentiles(struct tally *sum, const uint32_t *heat, const struct store_bounds *b)
 {
 	if (!sum->timed || sum->pctl == PCTL_NONE)
 		return;
@@ -111,7 +125,7 @@ void store_tally_percentiles(struct tally *sum, const uint32_t *heat, const stru
 		sum->p99_ns = heat_quantile(heat, 0.99);
 		sum->p999_ns = heat_quantile(heat, 0.999);
 	}
-	sum->p50_ns = within(sum->p50_ns, least->p50_ns, most->p50_ns);
-	sum->p99_ns = within(sum->p99_ns, least->p99_ns, most->p99_ns);
-	sum->p999_ns = within(sum->p999_ns, least->p999_ns, most->p999_ns);
+	sum->p50_ns = within(sum->p50_ns, b->least[0], b->most[0]);
+	sum->p99_ns = within(sum->p99_ns, b->least[1], b->most[1]);
+	sum->p999_ns = within(sum->p999_ns, b->least[2], b->most[2]);
 }

@@ -3,6 +3,9 @@
 #ifndef KVMTOP_STORE_TALLY_H
 #define KVMTOP_STORE_TALLY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "snapshot.h"
 
 /*
@@ -10,11 +13,15 @@
  * parts; which ones they are store_tally_percentiles() says, where there is a histogram.
  */
 void store_tally_add(struct tally *into, const struct tally *from);
-/*
- * Percentiles by the sum's histogram (HEAT_BUCKETS counts, NULL: none), within what the parts had:
- * least and most are tallies whose percentiles are the smallest and the largest of them.
- */
-void store_tally_percentiles(struct tally *sum, const uint32_t *heat, const struct tally *least,
-			     const struct tally *most);
+
+/* The smallest and the largest p50, p99 and p99.9 of a sum's parts. All zero: of none so far. */
+struct store_bounds {
+	uint64_t least[3], most[3];
+	bool any;
+};
+
+void store_bounds_add(struct store_bounds *b, const struct tally *part);
+/* Percentiles by the sum's histogram (HEAT_BUCKETS counts, NULL: none), within its parts'. */
+void store_tally_percentiles(struct tally *sum, const uint32_t *heat, const struct store_bounds *b);
 
 #endif
