@@ -110,7 +110,8 @@ static int set_layouts(const struct kvm_format *f, struct kc_config *c)
 			.extra = field(l->extra),
 			.vcpu = field(l->vcpu),
 			.isa = l->isa,
-			.need = (uint16_t)((l->need + 7) & ~7u),
+			.need = (uint16_t)l->need,
+			.direct = l->need % 4 == 0,
 			.dir_rule = (uint8_t)l->dir_rule,
 			.key_rule = (uint8_t)l->key_rule,
 		};

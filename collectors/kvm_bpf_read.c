@@ -17,6 +17,8 @@
 
 _Static_assert(KC_STEPS == HIST_STEPS && KC_OCTAVES == HIST_OCTAVES, "hist.c's histogram");
 _Static_assert(KC_KINDS == KIND_NR && KC_PAIRS == KIND_HALT && KC_TYPES == EV_NR, "sample.h's");
+_Static_assert(4096 % sizeof(struct kc_thread) == 0, "a thread is in one page");
+_Static_assert(4096 % sizeof(struct kc_count) == 0, "and so are counters");
 
 #define BATCH 32
 #define GROUP 8 /* threads whose slots are asked for side by side, */

@@ -204,6 +204,15 @@ static __always_inline __u32 leave_slots(__u32 kind, __u32 in_bucket)
 	return in_bucket < KC_CHAIN_FEW ? config.slots / 8 : config.slots / 2;
 }
 
+/* NULL: it is not that key's, or had no event in this epoch. */
+static __always_inline struct kc_count *same_count(struct event *e, __u32 slot, __u64 key,
+						   __u64 tag)
+{
+	struct kc_count *c = slot ? count_at(slot, e->half) : NULL;
+
+	return c && c->sums.epoch == e->epoch && c->key == key && c->tag == tag ? c : NULL;
+}
+
 /* The slot of a key, made at its first event; 0: there is no place for it. */
 __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 {
@@ -256,13 +265,21 @@ __noinline __u32 find_slot(struct event *e, __u32 kind, __u64 key, __u64 tag)
 
 /* ---- pairs ---- */
 
-static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u32 kind, __u64 key,
-				       __u64 tag)
+/* The slot, made at the key's first event; 0: there is none, counted it is anyway. */
+__noinline __u32 add_count_new(struct event *e, __u32 kind, __u64 key, __u64 tag)
 {
 	__u32 i = find_slot(e, kind, key, tag);
 	struct kc_slot *s = slot_at(i);
-	struct kc_count *c = i && s ? count_of(e, t, s, i) : NULL;
+	struct kc_count *c = NULL;
+	struct kc_thread *t;
 
+	if (!e)
+		return 0;
+	t = thread_at(e->index);
+	if (!t)
+		return 0;
+	if (i && s)
+		c = count_of(e, t, s, i);
 	if (c) {
 		c->sums.count++;
 		return i;
@@ -270,6 +287,27 @@ static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u
 	other_of(e, t, kind)->count++;
 	__sync_fetch_and_add(&control.other, 1);
 	return 0;
+}
+
+/*
+ * Nearly always it is the key of the last event of its kind, `slot`, or the first of its bucket,
+ * and had an event in this epoch: its counters' memory is then all that must be fetched.
+ */
+static __always_inline __u32 add_count(struct event *e, struct kc_thread *t, __u32 slot, __u32 kind,
+				       __u64 key, __u64 tag)
+{
+	struct kc_count *c = same_count(e, slot, key, tag);
+
+	if (!c) {
+		__u32 b = bucket_of(key, tag, kind);
+
+		slot = b < KC_BUCKETS ? t->bucket[b] : 0;
+		c = same_count(e, slot, key, tag);
+	}
+	if (!c)
+		return add_count_new(e, kind, key, tag);
+	c->sums.count++;
+	return slot;
 }
 
 static __always_inline __u32 count_bits(__u32 v)
@@ -294,16 +332,19 @@ static __always_inline void begin_pair(struct event *e, struct kc_thread *t, __u
 	p->key = e->key;
 	p->tag = tag;
 	p->rip = e->aux;
-	p->slot = add_count(e, t, kind, e->key, tag);
-	if (control.seen && control.entry_exit)
+	p->slot = add_count(e, t, p->slot, kind, e->key, tag);
+	if (e->timed)
 		t->open |= BIT(kind);
 }
 
 /* A slot that stood unused for long may have another key by now. */
 static __always_inline __u32 slot_of(struct event *e, struct kc_pair *p, __u32 kind)
 {
-	struct kc_slot *s = slot_at(p->slot);
+	struct kc_slot *s;
 
+	if (same_count(e, p->slot, p->key, p->tag))
+		return p->slot;
+	s = slot_at(p->slot);
 	if (p->slot && s && s->key == p->key && s->tag == p->tag)
 		return p->slot;
 	return find_slot(e, kind, p->key, p->tag);
@@ -418,72 +459,7 @@ static __always_inline void end_pair(struct event *e, struct kc_thread *t, __u32
 
 /* ---- threads ---- */
 
-__noinline __u32 new_thread(__u64 id, __s32 vcpu, __u32 sibling)
-{
-	struct thread_key k = {(__u32)id, -1}, own = {(__u32)id, vcpu};
-	__u32 index = take(&free_threads, KC_POOL_THREADS, config.threads, 0);
-	struct kc_news what = {(__u32)id, index};
-	struct kc_thread *t = thread_at(index);
-
-	if (!index || !t)
-		return 0;
-	t->tid = (__u32)id;
-	t->tgid = id >> 32;
-	t->vcpu = vcpu;
-	t->sibling = sibling;
-	t->generation = control.generation;
-	set_known((__u32)id);
-	/* Where that fails its place is lost, not the event's only: so the map has twice the room.
-	 */
-	if (bpf_map_update_elem(&by_thread, &k, &index, BPF_ANY))
-		return 0;
-	if (vcpu >= 0)
-		bpf_map_update_elem(&by_thread, &own, &index, BPF_ANY);
-	bpf_ringbuf_output(&news, &what, sizeof(what), 0);
-	return index;
-}
-
-/* The thread runs another vCPU than it did. */
-__noinline __u32 other_vcpu(__u64 id, __s32 vcpu, __u32 old)
-{
-	struct thread_key k = {(__u32)id, vcpu}, now = {(__u32)id, -1};
-	__u32 *found = bpf_map_lookup_elem(&by_thread, &k), index;
-
-	if (!found)
-		return new_thread(id, vcpu, old);
-	index = *found;
-	bpf_map_update_elem(&by_thread, &now, &index, BPF_ANY);
-	return index;
-}
-
-static __always_inline struct kc_thread *find_thread(struct event *e)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-	struct thread_key k = {(__u32)id, -1};
-	__u32 *found = bpf_map_lookup_elem(&by_thread, &k);
-	struct kc_thread *t;
-
-	e->index = found ? *found : new_thread(id, e->vcpu, 0);
-	t = thread_at(e->index);
-	if (!e->index || !t)
-		return NULL;
-	if (e->vcpu >= 0 && t->vcpu != e->vcpu) {
-		if (t->vcpu < 0) {
-			k.vcpu = t->vcpu = e->vcpu;
-			bpf_map_update_elem(&by_thread, &k, &e->index, BPF_ANY);
-		} else {
-			e->index = other_vcpu(id, e->vcpu, e->index);
-			t = thread_at(e->index);
-			if (!e->index || !t)
-				return NULL;
-		}
-	}
-	if (t->generation != control.generation) {
-		t->generation = control.generation;
-		t->open = 0;
-	}
-	return t;
-}
+#include "kvm_threads.h"
 
 /* ---- events ---- */
 
@@ -498,8 +474,15 @@ static __always_inline struct kc_busy *enter(struct event *e)
 	__sync_fetch_and_add(&b->n, 1);
 	e->epoch = *(volatile __u32 *)&control.epoch;
 	e->half = e->epoch & 1;
-	e->now = bpf_ktime_get_ns();
 	return b;
+}
+
+/* To ask for the time is dear: only where something begins or ends. */
+static __always_inline void ask_time(struct event *e, __u32 type)
+{
+	e->timed = control.seen && control.entry_exit;
+	if (type != WAKEUP && type != POLL && (e->timed || control.slow_ns))
+		e->now = bpf_ktime_get_ns();
 }
 
 static __always_inline void leave(struct kc_busy *b)
@@ -514,19 +497,23 @@ static __always_inline void own_vcpu(struct event *e, struct kc_thread *t)
 	__u32 *owner, index = e->index;
 	struct kc_thread *old;
 
-	if (t->vcpu < 0 || t->several)
+	if (t->vcpu < 0 || t->several || t->owner)
 		return;
 	owner = bpf_map_lookup_elem(&by_vcpu, &k);
 	if (!owner) {
-		bpf_map_update_elem(&by_vcpu, &k, &index, BPF_ANY);
+		t->owner = !bpf_map_update_elem(&by_vcpu, &k, &index, BPF_ANY);
 		return;
 	}
+	t->owner = 1;
 	if (*owner == index)
 		return;
 	old = thread_at(*owner);
 	*owner = index;
 	t->lent = 0;
-	if (!old || old->tgid != t->tgid || old->vcpu != t->vcpu || old->several)
+	if (!old || old->tgid != t->tgid || old->vcpu != t->vcpu)
+		return;
+	old->owner = 0;
+	if (old->several)
 		return;
 	for (int i = 0; i < KC_PAIRS; i++) {
 		t->pair[i] = old->pair[i];
@@ -567,9 +554,9 @@ static __always_inline void on_exit(struct event *e, struct kc_thread *t)
 static __always_inline void on_mmio_read(struct event *e, struct kc_thread *t)
 {
 	struct kc_pair *p = &t->pair[K_EXIT];
-	__u32 slot = add_count(e, t, K_MMIO, e->key, KC_TAG(K_MMIO, D_READ, 0));
+	__u32 slot = add_count(e, t, 0, K_MMIO, e->key, KC_TAG(K_MMIO, D_READ, 0));
 
-	if (!(t->open & BIT(K_EXIT)) || t->read_timed)
+	if (!(t->open & BIT(K_EXIT)) || t->read_timed || !e->timed)
 		return;
 	t->read_timed = 1;
 	add_time(e, slot, K_MMIO, e->now > p->begin ? e->now - p->begin : 0, 0);
@@ -579,7 +566,7 @@ static __always_inline void on_halt(struct event *e, struct kc_thread *t, __u32 
 {
 	__u32 dir = type == POLL ? D_NONE : e->dir;
 
-	add_time(e, add_count(e, t, K_HALT, 0, KC_TAG(K_HALT, dir, 0)), K_HALT, e->aux, e->aux);
+	add_time(e, add_count(e, t, 0, K_HALT, 0, KC_TAG(K_HALT, dir, 0)), K_HALT, e->aux, e->aux);
 }
 
 /* Where no exit shows, how long the VMM had the vCPU still does. */
@@ -649,7 +636,8 @@ static __always_inline int on_event(const void *ctx, __u32 type)
 		return PASS_ON;
 	if (type <= EXIT && !control.seen)
 		control.seen = 1;
-	t = find_thread(&e);
+	ask_time(&e, type);
+	t = find_thread(&e, b);
 	if (t) {
 		touch(&e, t);
 		apply(&e, t, type);
@@ -701,6 +689,7 @@ __noinline int on_switch(__u32 prev, __u32 next)
 
 	if (!b)
 		return 0;
+	e.now = bpf_ktime_get_ns();
 	t = prev ? in_exit(&e, prev) : NULL;
 	if (t) {
 		t->off.blind |= t->off.since != 0;
@@ -750,6 +739,7 @@ int kvmtop_ended(void *ctx)
 		return PASS_ON;
 	next = *found;
 	bpf_map_delete_elem(&by_thread, &k);
+	__sync_fetch_and_add(&control.ended, 1);
 	for (int i = 0; i < KC_SIBLINGS && next; i++) {
 		e.index = next;
 		t = thread_at(next);

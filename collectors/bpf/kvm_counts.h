@@ -44,7 +44,9 @@ struct kc_layout {
 	struct kc_field key, aux, dir, extra, vcpu;
 	__u32 isa;
 	__u8 dir_rule, key_rule;
-	__u16 need; /* bytes of a record, rounded up to 8 */
+	__u16 need; /* bytes of a record that are looked at */
+	__u8 direct; /* they can be loaded word by word */
+	__u8 unused[3];
 };
 
 struct kc_idle {
@@ -62,19 +64,21 @@ struct kc_config {
 
 enum kc_pool { KC_POOL_THREADS, KC_POOL_SLOTS, KC_POOL_OCTAVES, KC_POOLS };
 
+/* First, in a cache line that hardly ever changes, what every event asks for. */
 struct kc_control {
 	__u32 epoch; /* counted from 1; its lowest bit is the half that is written */
 	__u32 generation; /* changes with entry_exit: what is open then is void */
 	__u32 entry_exit; /* kvm_entry and kvm_exit are open */
 	__u32 seen; /* one of them fired */
 	__u64 start[2]; /* ns: where the interval of a half begins */
-	__u32 dirty[2]; /* threads of that half in the list */
-	__u32 head[KC_POOLS]; /* how many were taken from the list of free ones … */
-	__u32 tail[KC_POOLS]; /* … of so many that were put into it */
-	__u32 unused;
 	__u64 slow_ns; /* exits that take longer are told one by one; 0: none */
 	__u64 fpu_since; /* ns: kvm_fpu is attached from here on; what began before may be over */
 	__u64 switch_since; /* the same of sched_switch, which is not attached where it is 0 */
+	__u32 ended; /* threads: their numbers may be others' */
+	__u32 unused;
+	__u32 dirty[2]; /* threads of that half in the list */
+	__u32 head[KC_POOLS]; /* how many were taken from the list of free ones … */
+	__u32 tail[KC_POOLS]; /* … of so many that were put into it */
 	__u64 lost[KC_TYPES]; /* events for which there was no memory at all */
 	__u64 other; /* events counted without their key */
 	__u64 no_octave; /* times that are in no histogram */
@@ -83,7 +87,9 @@ struct kc_control {
 struct kc_busy {
 	__u64 n; /* odd: a program runs on this CPU */
 	__u64 switches; /* of tasks, that were looked at */
-	__u64 unused[6]; /* a cache line each */
+	__u64 last; /* the thread of the last event here: index << 32 | tid; 0: none */
+	__u32 ended; /* as control had it then */
+	__u32 unused[9]; /* a cache line each */
 };
 
 struct kc_half {
@@ -104,8 +110,8 @@ struct kc_half {
  * keys changed, the lines that are touched are what the reading takes.
  */
 struct kc_count {
-	struct kc_half sums;
 	__u64 key, tag;
+	struct kc_half sums;
 	__u32 few[KC_FEW]; /* KC_PLACE of a step << 16 | times in it; the first 0 ends them */
 };
 
@@ -159,28 +165,33 @@ struct kc_open {
 	__u32 open, unused;
 };
 
+/* 2 KiB, so that none lies in two pages; what every event asks for is in the first cache line. */
 struct kc_thread {
 	__u32 tid, tgid;
 	__s32 vcpu; /* KVM's id, -1 not known */
 	__u32 epoch; /* the last in which it had an event */
 	__u32 generation;
-	__u32 sibling; /* the same thread with another vCPU */
-	__u32 dirty[2]; /* its slots written in that half's epoch */
-	__u32 unmatched[2];
-	__u32 others[2]; /* KIND_BIT: which of other[] that half's epoch has */
-	__u32 slow[2]; /* slow exits; for some there may have been no room in the ring */
 	__u32 open; /* KIND_BIT */
+	__u32 sibling; /* the same thread with another vCPU */
 	__u8 read_timed, dead;
 	__u8 several; /* kvmtop says: its process has several VMs, and vCPUs of one number */
 	__u8 in_vmm; /* a user exit came, and nothing since that says that it is over */
 	__u8 lent; /* another thread runs its vCPU now */
+	__u8 owner; /* by_vcpu says that it is this one that runs it */
+	__u8 away; /* the thread runs another vCPU now */
 	__u8 blind[2]; /* exits of that half's epoch of which no time off the CPU is known */
+	__u8 unused[3];
+	__u32 dirty[2]; /* its slots written in that half's epoch */
+	__u32 unmatched[2];
+	struct kc_pair pair[KC_PAIRS];
+	__u32 others[2]; /* KIND_BIT: which of other[] that half's epoch has */
+	__u32 slow[2]; /* slow exits; for some there may have been no room in the ring */
 	struct kc_off off;
 	__u64 off_ns[2]; /* of exits that ended, idle ones left out */
 	__u32 bucket[KC_BUCKETS];
-	struct kc_pair pair[KC_PAIRS];
 	struct kc_open before; /* as this epoch found it */
 	struct kc_half other[2][KC_KINDS_ROOM]; /* of keys that found no place; in no histogram */
+	__u64 room[2];
 };
 
 #endif

@@ -25,7 +25,7 @@ struct event {
 	__u32 dir;
 	__u32 epoch, half;
 	__u32 index; /* the thread's entry */
-	__u32 unused;
+	__u32 timed; /* there is something to time: `now` is known */
 };
 
 static __always_inline __u64 field(const __u8 *raw, const volatile struct kc_field *f)
@@ -85,13 +85,41 @@ static __always_inline void decode_key(const __u8 *raw, const volatile struct kc
 	}
 }
 
+/*
+ * Which of these loads are needed is known when the program is verified, and the others are left
+ * out: the kernel lets no program look behind the last field. What they leave is far cheaper than
+ * the call of a helper. Unrolled, for the context can be read at constant offsets only.
+ */
+static __always_inline void load_words(const void *ctx, __u32 need, __u64 *raw)
+{
+#define WORD(i)                                                                                    \
+	if (need >= (i)*8 + 8)                                                                     \
+		raw[i] = *(const volatile __u64 *)(ctx + (i)*8);                                   \
+	else if (need >= (i)*8 + 4)                                                                \
+	*(__u32 *)&raw[i] = *(const volatile __u32 *)(ctx + (i)*8)
+	WORD(1);
+	WORD(2);
+	WORD(3);
+	WORD(4);
+	WORD(5);
+	WORD(6);
+	WORD(7);
+	WORD(8);
+	WORD(9);
+	WORD(10);
+	WORD(11);
+#undef WORD
+}
+
 static __always_inline bool decode(const void *ctx, const volatile struct kc_layout *l,
 				   struct event *e)
 {
 	__u64 raw[KC_RECORD / 8];
 	const __u8 *r = (const __u8 *)raw;
 
-	if (bpf_probe_read_kernel(raw, l->need, ctx))
+	if (l->direct)
+		load_words(ctx, l->need, raw);
+	else if (bpf_probe_read_kernel(raw, l->need, ctx))
 		return false;
 	e->key = field(r, &l->key);
 	e->aux = field(r, &l->aux);

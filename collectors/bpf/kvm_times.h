@@ -48,11 +48,11 @@ static __always_inline bool add_few(struct kc_count *h, __u32 place)
 }
 
 /* As hist.c places it. */
-static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct kc_count *h,
-				     __u64 ns)
+static __always_inline void add_hist(struct event *e, __u32 slot, struct kc_count *h, __u64 ns)
 {
 	__u32 octave = 0, step = (__u32)ns & (KC_STEPS - 1), bit, half = e->half & 1;
 	struct kc_octave *o;
+	struct kc_slot *s;
 
 	if (ns >= KC_STEPS) {
 		bit = highest_bit(ns);
@@ -64,6 +64,9 @@ static __always_inline void add_hist(struct event *e, struct kc_slot *s, struct 
 		}
 	}
 	if (octave >= KC_OCTAVES || add_few(h, KC_PLACE(octave, step)))
+		return;
+	s = slot_at(slot);
+	if (!s)
 		return;
 	if (!s->octave[octave])
 		s->octave[octave] = take(&free_octaves, KC_POOL_OCTAVES, config.octaves, 0);
@@ -99,18 +102,22 @@ static __always_inline void add_square(struct kc_half *h, __u64 ns)
 
 __noinline int add_time(struct event *e, __u32 slot, __u32 kind, __u64 ns, __u64 within)
 {
-	struct kc_slot *s = slot_at(slot);
 	struct kc_count *c = NULL;
 	struct kc_thread *t;
+	struct kc_slot *s;
 	struct kc_half *h;
 
-	if (!e || !s)
+	if (!e)
 		return 0;
 	t = thread_at(e->index);
 	if (!t)
 		return 0;
 	if (slot) {
-		c = count_of(e, t, s, slot);
+		c = count_at(slot, e->half);
+		if (c && c->sums.epoch != e->epoch) {
+			s = slot_at(slot);
+			c = s ? count_of(e, t, s, slot) : NULL;
+		}
 		if (!c)
 			return 0;
 		h = &c->sums;
@@ -126,7 +133,7 @@ __noinline int add_time(struct event *e, __u32 slot, __u32 kind, __u64 ns, __u64
 	h->within += within;
 	add_square(h, ns);
 	if (c)
-		add_hist(e, s, c, ns);
+		add_hist(e, slot, c, ns);
 	return 0;
 }
 
