@@ -20,6 +20,12 @@
  * (6.18, no hardware virtualisation): rather more than half of that is taken for the way.
  */
 #define WAY_NS 180.0
+/*
+ * The same of programs that measure themselves, on that machine: two events with them took 633 ns
+ * more, of which they saw 360, a look at the clock each included; 490 with programs that do
+ * nothing.
+ */
+#define SAMPLE_WAY_NS 140.0
 
 void bpf_cost_init(struct bpf_cost *c, double assumed)
 {
@@ -89,6 +95,17 @@ uint64_t bpf_cost_tick(struct bpf_cost *c, int64_t now, uint64_t units)
 	else if (c->n && units && now >= c->next)
 		begin(c, now);
 	return (uint64_t)(c->each * (double)units);
+}
+
+uint64_t bpf_cost_sampled(struct bpf_cost *c, uint64_t ns, uint64_t samples, uint64_t runs)
+{
+	c->ns += ns;
+	c->runs += samples;
+	if (c->runs >= ENOUGH) {
+		c->each = (double)c->ns / (double)c->runs + SAMPLE_WAY_NS;
+		c->ns = c->runs = 0;
+	}
+	return (uint64_t)(c->each * (double)runs);
 }
 
 #endif

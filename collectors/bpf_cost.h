@@ -29,6 +29,11 @@ void bpf_cost_add(struct bpf_cost *c, int fd);
  * (events, changes of tasks). Returns what that cost, in ns.
  */
 uint64_t bpf_cost_tick(struct bpf_cost *c, int64_t now, uint64_t units);
+/*
+ * Instead of bpf_cost_tick(), for programs that look themselves how long they take: `samples` runs
+ * of all `runs` in the interval took `ns`. Returns what all of them cost, in ns.
+ */
+uint64_t bpf_cost_sampled(struct bpf_cost *c, uint64_t ns, uint64_t samples, uint64_t runs);
 void bpf_cost_end(struct bpf_cost *c); /* no more measuring; the caller keeps the programs */
 
 #endif

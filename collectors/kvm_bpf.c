@@ -20,6 +20,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -257,7 +258,10 @@ static int map_all(struct kvm_bpf *b)
 
 /* ---- tracepoints ---- */
 
-/* No sampling: the event is there for the program's sake only. */
+/*
+ * No sampling: the event is there for the program's sake only. The program runs on all CPUs whether
+ * the event is enabled or not, which on its own CPU would be counted after it each time.
+ */
 static int attach(struct kvm_bpf *b, const char *name, uint64_t id, struct bpf_link **out)
 {
 	struct bpf_program *p = bpf_object__find_program_by_name(b->object, name);
@@ -274,8 +278,10 @@ static int attach(struct kvm_bpf *b, const char *name, uint64_t id, struct bpf_l
 	if (fd < 0)
 		return -errno;
 	*out = bpf_program__attach_perf_event(p, fd);
-	if (*out)
+	if (*out) {
+		(void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 		return 0;
+	}
 	fd = (close(fd), -errno);
 	return fd ? fd : -EINVAL;
 }
@@ -473,9 +479,8 @@ static void add_costs(struct kvm_bpf *b)
 
 	bpf_object__for_each_program(p, b->object)
 	{
-		bool is_switch = !strcmp(bpf_program__name(p), "kvmtop_switch");
-
-		bpf_cost_add(is_switch ? &b->switches : &b->events, bpf_program__fd(p));
+		if (!strcmp(bpf_program__name(p), "kvmtop_switch"))
+			bpf_cost_add(&b->switches, bpf_program__fd(p));
 	}
 }
 
@@ -518,7 +523,6 @@ void kvm_bpf_free(struct kvm_bpf *b)
 		bpf_link__destroy(b->link[i]);
 	bpf_link__destroy(b->ended);
 	bpf_link__destroy(b->on_switch);
-	bpf_cost_end(&b->events);
 	bpf_cost_end(&b->switches);
 	ring_buffer__free(b->news);
 	ring_buffer__free(b->slow);
@@ -540,14 +544,15 @@ void kvm_bpf_news(struct kvm_bpf *b, const struct sink *sink)
 	b->sink = NULL;
 }
 
-/* kvm_entry is no event of its own in what was counted. */
+/* The programs for events say themselves how long they take. */
 static void tell_cost(struct kvm_bpf *b, const struct kvm_counts_state *read, const struct sink *to)
 {
 	int64_t now = clock_mono_ns();
-	struct program_cost c = {.switches = read->switches};
+	const struct kvm_counts_runs *r = &read->runs;
+	struct program_cost c = {.switches = r->switches};
 
-	c.switches_ns = bpf_cost_tick(&b->switches, now, read->switches);
-	c.ns = bpf_cost_tick(&b->events, now, read->all + read->exits) + c.switches_ns;
+	c.switches_ns = bpf_cost_tick(&b->switches, now, r->switches);
+	c.ns = bpf_cost_sampled(&b->events, r->sampled_ns, r->samples, r->events) + c.switches_ns;
 	if (to->program_cost)
 		to->program_cost(to->ctx, &c);
 }

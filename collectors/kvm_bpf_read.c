@@ -418,13 +418,30 @@ static void tell_losses(struct kvm_counts *c, const struct sink *sink, struct kv
 	out->no_octave += since(&c->no_octave, &c->control->no_octave);
 }
 
-static uint64_t switches(const struct kvm_counts *c)
+static struct kvm_counts_runs runs(const struct kvm_counts *c)
 {
-	uint64_t n = 0;
+	struct kvm_counts_runs r = {0};
 
-	for (uint32_t i = 0; i < c->cpus; i++)
-		n += __atomic_load_n(&c->busy[i].switches, __ATOMIC_RELAXED);
-	return n;
+	for (uint32_t i = 0; i < c->cpus; i++) {
+		const struct kc_busy *b = &c->busy[i];
+
+		r.switches += __atomic_load_n(&b->switches, __ATOMIC_RELAXED);
+		r.events += __atomic_load_n(&b->runs, __ATOMIC_RELAXED);
+		r.sampled_ns += __atomic_load_n(&b->sampled_ns, __ATOMIC_RELAXED);
+		r.samples += __atomic_load_n(&b->samples, __ATOMIC_RELAXED);
+	}
+	return r;
+}
+
+static void tell_runs(struct kvm_counts *c, struct kvm_counts_runs *out)
+{
+	struct kvm_counts_runs now = runs(c), *before = &c->runs;
+
+	out->switches = now.switches - before->switches;
+	out->events = now.events - before->events;
+	out->sampled_ns = now.sampled_ns - before->sampled_ns;
+	out->samples = now.samples - before->samples;
+	*before = now;
 }
 
 void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink *sink,
@@ -446,6 +463,5 @@ void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink 
 			read_thread(c, (uint32_t)list[i], epoch, &b, out);
 	}
 	tell_losses(c, sink, out);
-	out->switches = switches(c) - c->switches;
-	c->switches += out->switches;
+	tell_runs(c, &out->runs);
 }

@@ -12,6 +12,13 @@
 #include "bpf/kvm_counts.h"
 #include "sample.h"
 
+/* What the programs had to do, on all CPUs. */
+struct kvm_counts_runs {
+	uint64_t switches; /* changes of tasks that were looked at */
+	uint64_t events; /* runs for events, some of which are none that is counted */
+	uint64_t sampled_ns, samples; /* what so many of these took */
+};
+
 /* The shared arrays; whose memory they are is not this file's concern. */
 struct kvm_counts {
 	uint32_t threads, slots, octaves; /* entries, powers of two */
@@ -26,14 +33,14 @@ struct kvm_counts {
 	uint64_t *free[KC_POOLS];
 	uint64_t lost[KC_TYPES]; /* as of the last reading */
 	uint64_t other, no_octave; /* the same */
-	uint64_t switches; /* the same, of all CPUs */
+	struct kvm_counts_runs runs; /* the same */
 };
 
 /* What one reading found out beside what it handed over. */
 struct kvm_counts_state {
 	uint64_t exits, all; /* events: kvm_exit; of all kinds */
 	uint64_t other, no_octave; /* counted without their key; times in no histogram */
-	uint64_t switches; /* changes of tasks that were looked at */
+	struct kvm_counts_runs runs;
 };
 
 /* Makes everything free; before the first program runs. */

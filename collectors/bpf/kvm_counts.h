@@ -31,6 +31,8 @@
 #define KC_FEW 8 /* different times of a key and epoch that need no octave */
 #define KC_IDLE 16 /* reasons of exits in which the guest waits */
 #define KC_SIBLINGS 16 /* vCPUs that one thread has run */
+#define KC_SAMPLE 256
+#define KC_SAMPLE_MAX 10000 /* ns; what takes longer was interrupted, or waited for its CPU */
 #define KC_KNOWN 1024 /* words of the bits that tell threads apart that run no vCPU */
 
 /* Where a field of a record is; size 0: the event has none. */
@@ -88,8 +90,11 @@ struct kc_busy {
 	__u64 n; /* odd: a program runs on this CPU */
 	__u64 switches; /* of tasks, that were looked at */
 	__u64 last; /* the thread of the last event here: index << 32 | tid; 0: none */
-	__u32 ended; /* as control had it then */
-	__u32 unused[9]; /* a cache line each */
+	__u64 runs; /* for events: one in KC_SAMPLE looks how long it takes */
+	__u64 sampled_ns;
+	__u32 samples;
+	__u32 ended; /* as control had it at the last event */
+	__u64 unused[2]; /* a cache line each */
 };
 
 struct kc_half {

@@ -20,6 +20,7 @@ enum { KEY_PLAIN, KEY_ISA, KEY_ARM64, KEY_USER, KEY_NONE };
  */
 struct event {
 	__u64 now, key, aux;
+	__u64 sampled; /* when it began, if it is to be told how long it takes */
 	__u32 isa;
 	__s32 vcpu;
 	__u32 dir;

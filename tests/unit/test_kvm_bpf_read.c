@@ -354,6 +354,25 @@ static void many_keys(void **state)
 	assert_int_equal(m->nopen, 1);
 }
 
+/* Of all CPUs, since the last reading. */
+static void what_the_programs_did(void **state)
+{
+	struct memory *m = *state;
+	struct kvm_counts_state s;
+
+	m->busy[0] = (struct kc_busy){.runs = 600, .switches = 5, .sampled_ns = 700, .samples = 3};
+	m->busy[1] = (struct kc_busy){.runs = 400, .sampled_ns = 300, .samples = 2};
+	s = read_at(m, 1000);
+	assert_int_equal(s.runs.events, 1000);
+	assert_int_equal(s.runs.switches, 5);
+	assert_int_equal(s.runs.sampled_ns, 1000);
+	assert_int_equal(s.runs.samples, 5);
+	m->busy[1].runs += 7;
+	s = read_at(m, 2000);
+	assert_int_equal(s.runs.events, 7);
+	assert_int_equal(s.runs.switches + s.runs.sampled_ns + s.runs.samples, 0);
+}
+
 /* Numbers that no program would write lead nowhere. */
 static void damaged_memory(void **state)
 {
@@ -379,6 +398,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_changed_is_handed_over_once),
+		TEST(what_the_programs_did),
 		TEST(open_as_the_epoch_ended),
 		TEST(time_without_a_cpu),
 		TEST(what_was_open_before_kinds_changed_is_not),
