@@ -498,12 +498,12 @@ static void read_vm(struct sched *s, struct inv_vm *vm)
 			read_thread(s, t);
 }
 
-static void count_quotas(struct sched *s, struct inv_vm *vm)
+static void count_quotas(struct sched *s, struct inv_vm *vm, bool vcpus)
 {
 	for (struct inv_thread *t = vm->threads; t; t = t->next) {
 		struct sched_task *k = t->cookie[INV_COOKIE_SCHED];
 
-		if (k && t->role == ROLE_VCPU && !(t->flags & INV_GONE))
+		if (k && (t->role == ROLE_VCPU) == vcpus && !(t->flags & INV_GONE))
 			quotas_count(s->quotas, &k->quota, t);
 	}
 }
@@ -564,8 +564,10 @@ static int sched_tick(void *state, int64_t now, int64_t watermark)
 		}
 	s->held_groups =
 		quotas_tick(s->quotas, s->may_hold > s->held ? s->may_hold - s->held : 0, now);
-	for (struct inv_vm *vm = first; vm; vm = vm->next)
-		count_quotas(s, vm);
+	for (struct inv_vm *vm = first; vm; vm = vm->next) {
+		count_quotas(s, vm, true);
+		count_quotas(s, vm, false);
+	}
 	for (struct inv_vm *vm = first; vm; vm = vm->next)
 		push_quotas(s, vm);
 	quotas_sweep(s->quotas);

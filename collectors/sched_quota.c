@@ -4,9 +4,9 @@
  *
  * A thread is held back by its own group and by each above it up to the machine's scope. They
  * overlap in time, so the one that held back most counts. The kernel sums that time over the CPUs
- * on which the group had something to run: it is the time of each of the vCPUs there, and divided
- * by the CPUs, not by the vCPUs. Four that share a CPU are held back by all of it, and one that
- * was idle by none.
+ * on which the group had something to run: it is the time of each of the threads there, and divided
+ * by the CPUs, not by the threads. Four vCPUs that share a CPU are held back by all of it, and one
+ * that was idle by none.
  */
 #include "sched_quota.h"
 
@@ -45,6 +45,7 @@ struct group {
 	int fd; /* of cpu.stat, held while there is a limit; -1: opened anew each time */
 	struct cgroup_throttled last;
 	uint64_t delta_ns; /* held back in this tick */
+	bool begun; /* the limit is new: what it held back before this tick is not known */
 	bool used_up; /* in half of its last periods or more it had its whole quota */
 	uint64_t quota_us, period_us; /* quota 0: no limit */
 	char *limit; /* the file that says so, NULL none */
@@ -52,7 +53,10 @@ struct group {
 	unsigned tick; /* in which it was read, 0 never */
 	unsigned counted; /* tick of the members below */
 	unsigned members; /* vCPU threads in it and below it */
-	unsigned ready, ncpus; /* those that ran or wanted to, and on how many CPUs */
+	unsigned ready; /* of them those that ran or wanted to */
+	unsigned ncpus; /* on which any thread did */
+	const struct inv_vm *vm; /* whose; only to be compared */
+	bool shared; /* by several VMs */
 	uint64_t cpus[CPU_WORDS];
 	size_t len;
 	char path[]; /* "" is the root */
@@ -219,19 +223,20 @@ static void follow(struct quotas *q, struct thread_quota *tq, const struct inv_t
 		tq->due += t->tid % 8 * NS_PER_S;
 }
 
-static void begin_count(struct group *g, unsigned tick)
+static void begin_count(struct group *g, unsigned tick, const struct inv_vm *vm)
 {
 	g->counted = tick;
 	g->members = g->ready = g->ncpus = 0;
+	g->vm = vm;
+	g->shared = false;
 	memset(g->cpus, 0, sizeof(g->cpus));
 }
 
-static void count_ready(struct group *g, int cpu)
+static void count_cpu(struct group *g, int cpu)
 {
 	unsigned bit = (unsigned)cpu % (64 * CPU_WORDS);
 	uint64_t *w = &g->cpus[bit / 64];
 
-	g->ready++;
 	if (cpu >= 0 && *w >> bit % 64 & 1)
 		return;
 	g->ncpus++;
@@ -241,14 +246,18 @@ static void count_ready(struct group *g, int cpu)
 
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t)
 {
+	bool vcpu = t->role == ROLE_VCPU;
+
 	follow(q, tq, t, tq->tick + 1 != q->tick);
 	tq->tick = q->tick;
 	for (struct group *g = tq->group; g; g = g->parent) {
 		if (g->counted != q->tick)
-			begin_count(g, q->tick);
-		g->members++;
+			begin_count(g, q->tick, t->vm);
+		g->members += vcpu;
+		g->ready += vcpu && tq->ready;
+		g->shared |= g->vm != t->vm;
 		if (tq->ready)
-			count_ready(g, tq->cpu);
+			count_cpu(g, tq->cpu);
 	}
 }
 
@@ -356,12 +365,25 @@ static void add_difference(struct group *g, const struct cgroup_throttled *now)
 		g->used_up = now->used_up - last->used_up >= (now->periods - last->periods + 1) / 2;
 }
 
+static void read_stat(struct quotas *q, struct group *g)
+{
+	struct cgroup_throttled now = {0};
+	char buf[1024];
+	ssize_t n = read_throttled(q, g, buf, sizeof(buf));
+
+	g->known = n >= 0 && cgroup_parse_throttled(buf, (size_t)n, &now) == 0;
+	if (g->known && g->has_base)
+		add_difference(g, &now);
+	else
+		g->used_up = false;
+	g->begun = g->known && !g->has_base;
+	g->has_base = g->known;
+	g->last = now;
+}
+
+/* Without a limit nothing is held back, and cpu.stat need not be read: but once when it ends. */
 static void read_once(struct quotas *q, struct group *g)
 {
-	char buf[1024];
-	struct cgroup_throttled now = {0};
-	ssize_t n;
-
 	if (g->tick == q->tick)
 		return;
 	if (limit_due(q, g)) {
@@ -371,21 +393,15 @@ static void read_once(struct quotas *q, struct group *g)
 	}
 	g->tick = q->tick;
 	g->delta_ns = 0;
-	if (!g->mount || !g->quota_us) {
-		/* Without a limit nothing is held back, and cpu.stat need not be read. */
-		release(q, g);
-		g->known = g->mount != NULL;
-		g->has_base = g->used_up = false;
+	g->begun = false;
+	g->known = g->mount != NULL;
+	if (g->mount && (g->quota_us || g->has_base))
+		read_stat(q, g);
+	if (g->mount && g->quota_us)
 		return;
-	}
-	n = read_throttled(q, g, buf, sizeof(buf));
-	g->known = n >= 0 && cgroup_parse_throttled(buf, (size_t)n, &now) == 0;
-	if (g->known && g->has_base)
-		add_difference(g, &now);
-	else
-		g->used_up = false;
-	g->has_base = g->known;
-	g->last = now;
+	release(q, g);
+	g->known = g->mount != NULL;
+	g->has_base = g->used_up = false;
 }
 
 static bool tighter(const struct group *g, const struct quota_reading *r)
@@ -400,7 +416,35 @@ static uint64_t part_of(const struct group *g, const struct thread_quota *tq)
 {
 	if (!g->ready)
 		return g->delta_ns / (g->members ? g->members : 1);
-	return tq->ready ? g->delta_ns / g->ncpus : 0;
+	return tq->ready ? g->delta_ns / (g->ncpus ? g->ncpus : 1) : 0;
+}
+
+static double percent_of(const struct group *g)
+{
+	return g->quota_us && g->period_us ? 100.0 * (double)g->quota_us / (double)g->period_us : 0;
+}
+
+static void look_at_group(const struct group *g, const struct thread_quota *tq, uint64_t *most,
+			  struct quota_reading *r)
+{
+	uint64_t part = part_of(g, tq);
+	bool first = !r->group, tight = tighter(g, r);
+
+	r->has = true;
+	r->begun |= g->begun;
+	r->used_up |= g->used_up && g->ncpus <= 1;
+	if (tight) {
+		r->quota_us = g->quota_us;
+		r->period_us = g->period_us;
+	}
+	if (part > *most || first)
+		r->group = g->len ? g->path : "/";
+	if (part > *most || (tight && !*most)) {
+		r->limit = g->limit;
+		r->limit_pct = percent_of(g);
+		r->shared = g->shared;
+	}
+	*most = part > *most ? part : *most;
 }
 
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now)
@@ -409,23 +453,9 @@ void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t
 	uint64_t most = 0;
 
 	for (struct group *g = tq->group; g; g = g->parent) {
-		uint64_t part;
-
 		read_once(q, g);
-		if (!g->known)
-			continue;
-		r.has = true;
-		r.used_up |= g->used_up;
-		part = part_of(g, tq);
-		if (part > most || !r.group) {
-			most = part > most ? part : most;
-			r.group = g->len ? g->path : "/";
-		}
-		if (tighter(g, &r)) {
-			r.quota_us = g->quota_us;
-			r.period_us = g->period_us;
-			r.limit = g->limit;
-		}
+		if (g->known)
+			look_at_group(g, tq, &most, &r);
 	}
 	tq->throttled_ns += most;
 	r.throttled_ns = tq->throttled_ns;

@@ -31,7 +31,9 @@ void quotas_free(struct quotas *q);
  * many descriptors of groups with a limit may stay open. Returns how many do.
  */
 unsigned quotas_tick(struct quotas *q, unsigned may_hold, int64_t now);
-/* Counts the thread into its groups; call for all vCPU threads, VM by VM, before any quotas_push().
+/*
+ * Counts the thread into its groups; call for all threads, VM by VM and its vCPUs first, before any
+ * quotas_push().
  */
 void quotas_count(struct quotas *q, struct thread_quota *tq, const struct inv_thread *t);
 /* Reads what is due and hands the thread's figures to the sink. */

@@ -255,20 +255,22 @@ static void say_quota(struct look *l, struct snap_finding *f, const struct snap_
 		      const struct worst *w)
 {
 	const char *vcpus = who(l, vm, w->v, w->others);
-	double throt = w->v->use.throt.v;
+	const char *whose = vm->quota_shared ? "a CPU quota that it shares" : "its own CPU quota";
+	double throt = w->v->use.throt.v, pct = vm->quota_held_pct;
 
 	if (throt < w->value / 2)
-		f->text =
-			snapshot_printf(l->s, "%s: %.0f%% steal, and its own CPU quota is used up",
-					vcpus, w->value);
+		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, and %s is used up", vcpus,
+					  w->value, whose);
 	else
-		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it its own CPU quota",
-					  vcpus, w->value, how_much(throt, w->value));
-	if (vm->quota_us && vm->period_us)
+		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it %s", vcpus, w->value,
+					  how_much(throt, w->value), whose);
+	if (pct <= 0 && vm->quota_us && vm->period_us)
+		pct = 100.0 * (double)vm->quota_us / (double)vm->period_us;
+	if (pct > 0)
 		f->next = snapshot_printf(l->s,
 					  "its cgroup may use %.0f%% of a CPU: raise its quota (i: "
 					  "which file)",
-					  100.0 * (double)vm->quota_us / (double)vm->period_us);
+					  pct);
 	else
 		f->next = "raise the quota of its cgroup (i: which file)";
 }

@@ -244,11 +244,26 @@ static void put_steal_max(const struct commit *c, struct snap_vm *row)
 	}
 }
 
+/* The one of the thread that was held back most. */
+static void put_limit(struct commit *c, const struct model_thread *th, struct snap_vm *row)
+{
+	if (!th || !th->limit)
+		return;
+	row->quota_file = snapshot_str(c->s, th->limit);
+	row->quota_held_pct = th->quota.limit_pct;
+	row->quota_shared = th->quota.shared;
+}
+
+static double held_back(const struct model_thread *th)
+{
+	return value_has(th->quota.throt) ? th->quota.throt.v : 0;
+}
+
 /* The tightest quota of the VM's group and its threads' own ones. */
 static void put_quota(struct commit *c, const struct inv_vm *vm, struct snap_vm *row)
 {
 	const struct model_vm *s = vm_state(vm);
-	const char *limit = NULL;
+	const struct model_thread *most = NULL;
 
 	if (s && s->quota.quota_us) {
 		row->quota_us = s->quota.quota_us;
@@ -259,15 +274,15 @@ static void put_quota(struct commit *c, const struct inv_vm *vm, struct snap_vm 
 
 		if (!th || !th->quota.quota_us)
 			continue;
+		if (!most || held_back(th) > held_back(most))
+			most = th;
 		if (row->quota_us && (double)th->quota.quota_us * (double)row->period_us >=
 					     (double)row->quota_us * (double)th->quota.period_us)
 			continue;
 		row->quota_us = th->quota.quota_us;
 		row->period_us = th->quota.period_us;
-		limit = th->limit;
 	}
-	if (limit)
-		row->quota_file = snapshot_str(c->s, limit);
+	put_limit(c, most, row);
 }
 
 static double against(struct value v, double threshold)

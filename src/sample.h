@@ -270,9 +270,14 @@ struct quota_reading {
 	uint64_t throttled_ns; /* of the ancestor that was throttled most in this interval */
 	uint64_t quota_us, period_us; /* tightest; quota 0: none */
 	unsigned shared_by; /* throttled_ns is of so many vCPUs together, >= 1 */
-	bool used_up; /* in half of its last periods or more the group had its whole quota */
+	/* In half of its last periods or more the group had its whole quota, all on one CPU. */
+	bool used_up;
+	bool begun; /* a limit that is new: what it held back so far is not known */
 	const char *group; /* its path */
-	const char *limit; /* the file that holds the tightest quota, with its path; NULL: none */
+	/* The quota that held it back most in this interval, else the tightest. */
+	const char *limit; /* the file it stands in, with its path; NULL: none */
+	double limit_pct; /* of one CPU */
+	bool shared; /* other VMs are in that group */
 };
 
 /* Ticks of one CPU (or the sum) as /proc/stat has them; user contains guest. */

@@ -25,6 +25,7 @@
  * More than can be is a damaged counter, and no figure: twice the time that passed (on a nohz_full
  * CPU run time comes once a second), a switch every 200 ns, a fault from a disk every us.
  */
+#define PERIODS 5 /* of a quota: what one of them has too much is a fifth then */
 #define LEAP_SLACK (2 * NS_PER_S)
 #define CSW_MOST 5e6
 #define MAJFLT_MOST 1e6
@@ -303,21 +304,35 @@ void use_quota_reading(struct use_quota *q, const struct quota_reading *r)
 	q->quota_us = r->quota_us;
 	q->period_us = r->period_us;
 	q->used_up = r->has && r->used_up;
+	q->shared = r->has && r->shared;
+	q->limit_pct = r->has ? r->limit_pct : 0;
 	if (!r->has) {
 		q->throt = value_na(WHY_NO_CGROUP);
 		q->seen = false;
 		return;
 	}
-	if (!q->seen || dt <= 0 || r->throttled_ns < q->throttled_ns) {
+	if (!q->seen || dt <= 0 || r->throttled_ns < q->throttled_ns || r->begun) {
 		q->throt = value_pending();
 	} else {
 		double p = pct((double)(r->throttled_ns - q->throttled_ns), dt);
 
 		q->throt = value_known(p / (r->shared_by > 1 ? r->shared_by : 1));
+		q->whole = dt / 1000 > PERIODS * (int64_t)r->period_us;
 	}
 	q->seen = true;
 	q->time = r->time;
 	q->throttled_ns = r->throttled_ns;
+}
+
+/*
+ * No more was throttled than not run. But the kernel counts it when a period ends: short intervals
+ * have a period's worth too much or too little.
+ */
+static double most_throttled(const struct use_quota *quota, struct value cpu)
+{
+	if (!quota->whole || !value_has(cpu))
+		return 100;
+	return cpu.v < 100 ? 100 - cpu.v : 0;
 }
 
 void use_result(const struct use_state *u, const struct use_quota *quota, struct snap_use *out)
@@ -327,9 +342,8 @@ void use_result(const struct use_state *u, const struct use_quota *quota, struct
 	*out = u->use;
 	if (!u->seen)
 		set_pending(out);
-	/* Steal and this are read at different moments: no more was throttled than not run. */
-	if (value_has(throt) && throt.v > 100)
-		throt.v = 100;
+	if (value_has(throt) && throt.v > most_throttled(quota, out->cpu))
+		throt.v = most_throttled(quota, out->cpu);
 	if (!value_has(out->steal)) {
 		out->throt = throt;
 		out->wait = out->steal;
@@ -341,11 +355,13 @@ void use_result(const struct use_state *u, const struct use_quota *quota, struct
 
 		out->wait = (struct value){.v = wait > 0 ? wait : 0, .state = out->steal.state};
 		/*
-		 * What held it back for most of the time; or the quota is used up: then the VM
-		 * gets no more of a CPU without its neighbours either, also where its vCPUs
-		 * wait for one another within it.
+		 * What held it back for most of the time; or the quota is used up on this CPU: then
+		 * it gets no more without neighbours either, also where the VM's vCPUs wait for one
+		 * another within it.
 		 */
 		out->own_quota = throt.v > 0 && (throt.v >= out->steal.v / 2 || quota->used_up);
+	} else if (throt.state == VALUE_PENDING) {
+		out->wait = throt;
 	} else {
 		out->wait = out->steal; /* no quota is known of: all of it is competition */
 	}

@@ -42,7 +42,9 @@ struct use_quota {
 	int64_t time;
 	uint64_t throttled_ns;
 	uint64_t quota_us, period_us;
-	bool used_up; /* as the reading says */
+	bool used_up, shared; /* as the reading says */
+	double limit_pct;
+	bool whole; /* the interval was many periods long */
 	struct value throt; /* percent; NA where there is no cgroup */
 };
 

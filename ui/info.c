@@ -41,8 +41,7 @@ static void add_quota(struct page *p, const struct snap_vm *vm)
 	page_addf(p, "CPU quota", "%.1f%% of one CPU (%llu of %llu us); held back %s%% of the time",
 		  100.0 * (double)vm->quota_us / (double)vm->period_us,
 		  (unsigned long long)vm->quota_us, (unsigned long long)vm->period_us, throt);
-	if (vm->quota_file)
-		add_text(p, "  which is in", vm->quota_file);
+	add_text(p, vm->quota_shared ? "  shared, by" : "  by", vm->quota_file);
 }
 
 static bool same_pin(const struct snap_vcpu *a, const struct snap_vcpu *b)

@@ -172,6 +172,30 @@ static void its_own_quota(void **state)
 	}
 }
 
+/* The cure is at the group that holds back, which may not be the tightest, nor the VM's alone. */
+static void a_quota_that_it_shares(void **state)
+{
+	struct findings *f = findings_new();
+	struct host h = quiet(SEC);
+	const struct snap_finding *x;
+
+	(void)state;
+	h.v[0].use.steal = value_known(60);
+	h.v[0].use.throt = value_known(50);
+	h.v[0].use.own_quota = true;
+	h.vm[0].quota_us = 40000;
+	h.vm[0].period_us = 100000;
+	h.vm[0].quota_held_pct = 75;
+	h.vm[0].quota_shared = true;
+	findings_make(f, h.s);
+	x = only(h.s, "quota");
+	assert_string_equal(x->text,
+			    "web01 vCPU 0: 60% steal, most of it a CPU quota that it shares");
+	assert_non_null(strstr(x->next, "75% of a CPU"));
+	snapshot_unref(h.s);
+	findings_free(f);
+}
+
 static void exits(void **state)
 {
 	struct findings *f = findings_new();
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(a_quiet_host_has_none),
 		cmocka_unit_test(steal),
 		cmocka_unit_test(its_own_quota),
+		cmocka_unit_test(a_quota_that_it_shares),
 		cmocka_unit_test(exits),
 		cmocka_unit_test(an_open_exit),
 		cmocka_unit_test(two_on_one_cpu),

@@ -196,6 +196,32 @@ static void a_used_up_quota_is_the_reason(void **state)
 	fixture_free(&f);
 }
 
+/* A limit that is new: how long it held the VM back is not known, nor then who else did. */
+static void a_new_limit_is_not_known_yet(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct quota_reading q = {.has = true, .shared_by = 1, .group = "/machine/web01"};
+	struct snapshot *s;
+
+	(void)state;
+	q.vm = fixture_vm(&f, "web01", 100, 1);
+	for (int k = 0; k < 2; k++) {
+		q.time = (k + 1) * SEC;
+		q.begun = k == 1;
+		read_thread(&f, 101, q.time, k * 400 * MS, k * 600 * MS, 1);
+		f.sink->quota(f.sink->ctx, &q);
+		if (!k)
+			commit_drop(&f, q.time);
+	}
+	s = commit(&f, 2 * SEC);
+	near(s->vcpus[0].use.steal.v, 60);
+	assert_int_equal(s->vcpus[0].use.throt.state, VALUE_PENDING);
+	assert_int_equal(s->vcpus[0].use.wait.state, VALUE_PENDING);
+	assert_false(s->vcpus[0].use.own_quota);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 /* What could not be read any more has no figures, and not those of the interval before. */
 static void what_ended_has_no_figures(void **state)
 {
@@ -527,6 +553,7 @@ int main(void)
 		cmocka_unit_test(a_busy_guest_without_exits),
 		cmocka_unit_test(its_quota_is_the_reason),
 		cmocka_unit_test(a_used_up_quota_is_the_reason),
+		cmocka_unit_test(a_new_limit_is_not_known_yet),
 		cmocka_unit_test(what_ended_has_no_figures),
 		cmocka_unit_test(a_vm_that_ended_has_no_figures),
 		cmocka_unit_test(steal_of_no_vcpu_is_the_vms),

@@ -535,8 +535,90 @@ static void a_quota_is_used_up(void **state)
 	assert_true(used_up(&f, 121, 110)); /* no period ended: as it was */
 	assert_false(used_up(&f, 3, 3)); /* another group of that name */
 	assert_true(used_up(&f, 4, 4));
+	add_thread(&f, PID + 2, ROLE_VCPU, GROUP "/vcpu1");
+	on_cpu(&f, PID + 1, 'R', 0);
+	on_cpu(&f, PID + 2, 'R', 1);
+	assert_false(used_up(&f, 5, 5)); /* on two CPUs: the other one may have had it */
+	on_cpu(&f, PID + 2, 'R', 0);
+	assert_true(used_up(&f, 6, 6));
 	text(&f, V2 GROUP "/cpu.max", "max 100000\n");
 	assert_false(used_up(&f, 9, 9));
+	tear_down(&f);
+}
+
+/* A thread that is no vCPU and runs elsewhere has its part in the kernel's sum. */
+static void other_threads_of_the_group_count(void **state)
+{
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	add_thread(&f, PID + 1, ROLE_VCPU, GROUP);
+	add_thread(&f, PID + 2, ROLE_VMM, GROUP);
+	on_cpu(&f, PID + 1, 'R', 0);
+	on_cpu(&f, PID + 2, 'R', 1);
+	text(&f, V2 GROUP "/cpu.max", "50000 100000\n");
+	for (int i = 0; i <= 5; i++) /* threads that are no vCPU are read in turn */
+		hold_back(&f, 0);
+	hold_back(&f, 1000000);
+	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 500000000);
+	tear_down(&f);
+}
+
+static void the_group_that_holds_back_is_named(void **state)
+{
+	const struct quota_reading *r;
+	struct inv_vm *other;
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	add_thread(&f, PID + 1, ROLE_VCPU, GROUP "/a");
+	on_cpu(&f, PID + 1, 'R', 0);
+	text(&f, V2 GROUP "/cpu.max", "40000 100000\n");
+	text(&f, V2 GROUP "/a/cpu.max", "35000 100000\n");
+	throttled(&f, GROUP "/a", 0);
+	hold_back(&f, 0);
+	r = quota_of(&f, PID + 1); /* nothing was held back: the tightest */
+	assert_string_equal(r->limit, "/" V2 GROUP "/a/cpu.max");
+	hold_back(&f, 600000);
+	r = quota_of(&f, PID + 1);
+	assert_int_equal(r->quota_us, 35000);
+	assert_string_equal(r->limit, "/" V2 GROUP "/cpu.max");
+	assert_true(r->limit_pct > 39.9 && r->limit_pct < 40.1);
+	assert_false(r->shared);
+	other = inventory_add_vm(f.h.inv, PID, 5000, "500-11");
+	f.vm = other;
+	add_thread(&f, PID + 2, ROLE_VCPU, GROUP "/b");
+	text(&f, V2 GROUP "/b/cpu.max", "max 100000\n");
+	hold_back(&f, 1200000);
+	assert_true(quota_of(&f, PID + 1)->shared);
+	tear_down(&f);
+}
+
+/* What was held back before a limit was seen is not known; what until it ended is. */
+static void a_limit_that_begins_and_ends(void **state)
+{
+	struct fix f;
+
+	(void)state;
+	set_up(&f);
+	add_thread(&f, PID + 1, ROLE_VCPU, GROUP);
+	on_cpu(&f, PID + 1, 'R', 0);
+	text(&f, V2 GROUP "/cpu.max", "max 100000\n");
+	hold_back(&f, 0);
+	assert_false(quota_of(&f, PID + 1)->begun);
+	text(&f, V2 GROUP "/cpu.max", "50000 100000\n");
+	hold_back(&f, 300000);
+	assert_true(quota_of(&f, PID + 1)->begun);
+	hold_back(&f, 800000);
+	assert_false(quota_of(&f, PID + 1)->begun);
+	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 500000000);
+	text(&f, V2 GROUP "/cpu.max", "max 100000\n");
+	hold_back(&f, 900000);
+	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 600000000);
+	hold_back(&f, 5000000);
+	assert_int_equal(quota_of(&f, PID + 1)->throttled_ns, 600000000);
 	tear_down(&f);
 }
 
@@ -730,6 +812,9 @@ int main(void)
 		cmocka_unit_test(group_of_the_vm_is_shared_by_its_vcpus),
 		cmocka_unit_test(held_back_by_cpu_and_not_by_vcpu),
 		cmocka_unit_test(a_quota_is_used_up),
+		cmocka_unit_test(other_threads_of_the_group_count),
+		cmocka_unit_test(the_group_that_holds_back_is_named),
+		cmocka_unit_test(a_limit_that_begins_and_ends),
 		cmocka_unit_test(limits_that_come_and_go),
 		cmocka_unit_test(version_1_and_the_root_of_a_namespace),
 		cmocka_unit_test(a_thread_moved_to_another_group_is_followed),
