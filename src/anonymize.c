@@ -88,13 +88,32 @@ static int add_word(struct anon *a, const char *from, const char *to)
 	return 0;
 }
 
-/* A word, also as it looks where it was escaped for people or for a column. */
+typedef size_t (*escaper)(char *, size_t, const char *);
+
+static int add_escaped(struct anon *a, escaper escape, const char *from, const char *to)
+{
+	size_t size = escape(NULL, 0, from) + 1;
+	char *escaped = malloc(size);
+	int rc = -ENOMEM;
+
+	if (escaped) {
+		escape(escaped, size, from);
+		rc = add_word(a, escaped, to);
+	}
+	free(escaped);
+	return rc;
+}
+
+/*
+ * A word, also as it looks where it was escaped for people or for a column, in a command that they
+ * are shown, and as the name of a folder.
+ */
 static int learn(struct anon *a, enum word_kind kind, const char *from)
 {
 	static const char *const names[] = {"vm", "uuid", "host", "boot"};
-	size_t (*const escapes[])(char *, size_t, const char *) = {text_escape, text_escape_word};
+	const escaper escapes[] = {text_escape, text_escape_word, text_shell_word, text_path_part};
 	uint32_t before = a->seen.n, id;
-	char to[24], escaped[1024];
+	char to[24];
 	int rc;
 
 	if (!from || !*from)
@@ -106,10 +125,8 @@ static int learn(struct anon *a, enum word_kind kind, const char *from)
 		return 0;
 	snprintf(to, sizeof(to), "%s-%u", names[kind], ++a->count[kind]);
 	rc = add_word(a, from, to);
-	for (size_t i = 0; i < 2 && !rc; i++) {
-		escapes[i](escaped, sizeof(escaped), from);
-		rc = add_word(a, escaped, to);
-	}
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]) && !rc; i++)
+		rc = add_escaped(a, escapes[i], from, to);
 	return rc;
 }
 

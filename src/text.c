@@ -236,6 +236,24 @@ size_t text_shell_word(char *out, size_t size, const char *in)
 	return finish(&o);
 }
 
+static bool is_path_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-';
+}
+
+size_t text_path_part(char *out, size_t size, const char *in)
+{
+	struct out o = {.buf = out, .size = size};
+
+	for (size_t i = 0; in[i]; i++)
+		if (is_path_plain(in[i]) || (in[i] == '.' && i))
+			put(&o, &in[i], 1);
+		else
+			putf(&o, "%%%02X", (unsigned char)in[i]);
+	return finish(&o);
+}
+
 size_t text_utf8_clean(char *out, size_t size, const char *in)
 {
 	struct out o = {.buf = out, .size = size};

@@ -30,6 +30,9 @@ size_t text_escape_csv(char *out, size_t size, const char *in);
  * at the length.
  */
 size_t text_shell_word(char *out, size_t size, const char *in);
+/* One part of a path: letters, digits, "_", "-" and (not first) "." stay, other bytes become %XX.
+ */
+size_t text_path_part(char *out, size_t size, const char *in);
 /* Valid UTF-8 for a JSON library: invalid bytes become \xNN (a literal backslash). */
 size_t text_utf8_clean(char *out, size_t size, const char *in);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "guest_dir.h"
+#include "text.h"
 
 static bool user_of(uid_t uid, struct guest_home *out)
 {
@@ -60,30 +61,13 @@ int guest_home_find(struct guest_home *out)
 	return n < (int)sizeof(out->path) ? 0 : -ENAMETOOLONG;
 }
 
-static bool is_plain(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
-}
-
 int guest_dir_encode(const char *name, char *out, size_t size)
 {
-	size_t n = 0;
+	size_t n = text_path_part(out, size, name);
 
-	if (!*name)
+	if (!n)
 		return -EINVAL;
-	for (size_t i = 0; name[i]; i++) {
-		bool plain = is_plain(name[i]) || (name[i] == '.' && i);
-
-		if (n + (plain ? 1 : 3) > NAME_MAX || n + (plain ? 1 : 3) >= size)
-			return -ENAMETOOLONG;
-		if (plain)
-			out[n++] = name[i];
-		else
-			n += (size_t)sprintf(out + n, "%%%02X", (unsigned char)name[i]);
-	}
-	out[n] = '\0';
-	return 0;
+	return n > NAME_MAX || n >= size ? -ENAMETOOLONG : 0;
 }
 
 void guest_dir_path(const struct guest_home *home, const char *name, char *out, size_t size)

@@ -51,7 +51,8 @@ static struct anon *knows(const char *const *names, size_t n)
 
 static void words_are_replaced(void **state)
 {
-	static const char *const names[] = {"web01", "web01-old", "db", "\x1b[31m x"};
+	static const char *const names[] = {"web01",	  "web01-old",	"db",
+					    "\x1b[31m x", "alice's db", "\x1b'q"};
 	static const struct {
 		const char *text, *want;
 	} rows[] = {
@@ -64,13 +65,19 @@ static void words_are_replaced(void **state)
 		{"a \x1b[31m x b", "a vm-4 b"},
 		{"a \\e[31m x b", "a vm-4 b"},
 		{"a \\e[31m\\x20x b", "a vm-4 b"},
+		/* In a command, and as a folder. */
+		{"guest-symbols 'alice'\"'\"'s db' -- ssh", "guest-symbols vm-5 -- ssh"},
+		{"guest-symbols $'\\e\\x27q' -- ssh", "guest-symbols vm-6 -- ssh"},
+		{"/kvmtop/guests/alice%27s%20db/kallsyms", "/kvmtop/guests/vm-5/kallsyms"},
+		{"guests/%1B%5B31m%20x: denied", "guests/vm-4: denied"},
+		{"alice's db's", "vm-5's"},
 		{"on node17.example.com", "on host-1"},
 		{"on node17", "on host-1"},
 		{"boot 5d1f-22", "boot boot-1"},
 		{"", ""},
 		{"nothing of it", "nothing of it"},
 	};
-	struct anon *a = knows(names, 4);
+	struct anon *a = knows(names, 6);
 	char *text;
 
 	(void)state;
@@ -86,7 +93,7 @@ static void words_are_replaced(void **state)
 	assert_int_equal(anon_learn_vm(a, "8f7c2c1e-1b2d-4c3e-9f00-0000000000aa"), 0);
 	assert_int_equal(anon_learn_vm(a, "4711-991"), 0);
 	text = anon_text(a, "oldmail 8f7c2c1e-1b2d-4c3e-9f00-0000000000aa 4711-991");
-	assert_string_equal(text, "vm-5 uuid-1 4711-991");
+	assert_string_equal(text, "vm-7 uuid-1 4711-991");
 	free(text);
 	anon_free(a);
 	anon_free(NULL);
