@@ -217,13 +217,19 @@ static bool want_fds(const struct vms *s, const struct proc_stat *st)
 	return false;
 }
 
+/* All of it has ended, and nobody has waited for it: what it still tells is of the past. */
+static bool is_over(const struct proc_stat *st)
+{
+	return (st->state == 'Z' || st->state == 'X') && st->num_threads <= 1;
+}
+
 /* 1: it has a VM; 0: none; 2: it has opened /dev/kvm and may soon have one. */
 static int look(struct vms *s, const struct vms_proc *p, const struct proc_stat *st)
 {
 	struct kvm_fds fds;
 	int found, err;
 
-	if (!want_fds(s, st))
+	if (is_over(st) || !want_fds(s, st))
 		return 0;
 	err = vms_fds_read(s, p->pid, &fds);
 	if (err == -EACCES || err == -EPERM)

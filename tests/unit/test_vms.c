@@ -422,6 +422,42 @@ static void guessed_by_guest_time(void **state)
 	assert_int_equal(chmod(path, 0755), 0);
 }
 
+/* It was a VMM, ran another program and ended: it has guest time still, and descriptors no more. */
+static void a_zombie_is_no_vm(void **state)
+{
+	static const char zombie[] = "2900 (sleep) Z 1 1 1 0 -1 4194308 1 0 0 0 9 0 0 0 20 0 1 0 "
+				     "5000 0 0 18446744073709551615 0 0 0 0 0 0 6 0 0 0 0 -1 1 0 0 "
+				     "0 9 0 0 0 0 0 0 0 0 0\n";
+	struct host *h = *state;
+	bool root = !geteuid();
+	char path[128];
+
+	process(h, 2900, "sleep", 5000, 9, "", "/");
+	thread_of(h, 2900, 2900, "sleep", 5000, 9);
+	put(h, zombie, strlen(zombie), "proc/2900/stat");
+	snprintf(path, sizeof(path), "%s/proc/2900/fd", h->dir);
+	assert_int_equal(chmod(path, 0), 0);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
+	start(h, NULL);
+	for (int i = 0; i < 10; i++)
+		tick(h);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(inventory_nvm(h->inv), 0);
+	/* The same alive is one: descriptors that may not be read, and guest time. */
+	process(h, 2900, "sleep", 5000, 9, "", "/");
+	thread_of(h, 2900, 2900, "sleep", 5000, 9);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
+	for (int i = 0; i < 60; i++)
+		tick(h);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(only_vm(h)->nvcpu, 1);
+	assert_int_equal(chmod(path, 0755), 0);
+}
+
 static void an_event_of_an_unknown_thread(void **state)
 {
 	struct host *h = *state;
@@ -657,6 +693,7 @@ int main(void)
 		WITH(a_vm_ends_in_the_middle_of_a_look),
 		WITH(guessed_without_rights),
 		WITH(guessed_by_guest_time),
+		WITH(a_zombie_is_no_vm),
 		WITH(an_event_of_an_unknown_thread),
 		WITH(an_event_beside_another_new_vm),
 		WITH(a_vm_in_an_old_process),
