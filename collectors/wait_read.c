@@ -35,7 +35,7 @@ void wait_place_waiting(struct wait_memory *m, uint32_t index, uint32_t cpu, int
 
 	if (cpu >= m->cpus || t->on || t->cpu >= 0)
 		return;
-	t->begin = t->since = (uint64_t)now;
+	t->begin = t->queued = t->since = (uint64_t)now;
 	t->cpu = (int32_t)cpu;
 	for (uint32_t i = 0; i < SW_SLOTS; i++) {
 		__u32 none = 0;
@@ -63,6 +63,15 @@ void wait_place_end(struct wait_memory *m, uint32_t index)
 }
 
 /* ---- who ran ---- */
+
+/* As much of it as there is time for. */
+static uint64_t take(struct wait_buffer *b, uint64_t ns)
+{
+	uint64_t taken = ns < b->left ? ns : b->left;
+
+	b->left -= taken;
+	return taken;
+}
 
 static void add_part(struct wait_buffer *b, uint64_t id, const __u64 *comm, uint64_t ns)
 {
@@ -105,14 +114,15 @@ static void read_cells(struct wait_memory *m, uint32_t index, struct wait_seen *
 	for (unsigned i = 0; i < SW_CELLS; i++) {
 		struct sw_cell *c = cell_at(m, index, i);
 		uint64_t id = __atomic_load_n(&c->id, __ATOMIC_ACQUIRE), ns = load64(&c->ns);
-		uint64_t grew = ns - seen->ns[i];
+		uint64_t grew = ns - seen->ns[i], taken;
 
 		if (!id)
 			continue;
+		taken = take(b, grew);
 		seen->id[i] = id;
-		seen->ns[i] = ns;
-		if (grew)
-			add_part(b, id, c->comm, grew);
+		seen->ns[i] += taken;
+		if (taken)
+			add_part(b, id, c->comm, taken);
 		age(c, seen, i, grew);
 	}
 }
@@ -126,7 +136,7 @@ static void read_in_progress(struct wait_memory *m, uint32_t index, int64_t now,
 	__u64 since = load64(&t->since), from;
 	__u64 comm[SW_COMM / 8];
 	const struct sw_cpu *c;
-	uint64_t id;
+	uint64_t id, taken;
 	uint32_t tid, vm;
 
 	if (cpu < 0 || (uint32_t)cpu >= m->cpus || t->slot >= SW_SLOTS)
@@ -138,20 +148,25 @@ static void read_in_progress(struct wait_memory *m, uint32_t index, int64_t now,
 		return;
 	vm = tid ? m->vm_of(m->ctx, (int32_t)tid) : 0;
 	id = !tid ? SW_IDLE : vm ? vm : sw_task_id(comm[0], comm[1]);
+	taken = take(b, (uint64_t)now - since);
 	from = since;
-	if (__atomic_compare_exchange_n(&t->since, &from, (uint64_t)now, false, __ATOMIC_SEQ_CST,
+	if (!taken)
+		return;
+	if (__atomic_compare_exchange_n(&t->since, &from, since + taken, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_RELAXED))
-		add_part(b, id, comm, (uint64_t)now - since);
+		add_part(b, id, comm, taken);
+	else
+		b->left += taken;
 }
 
 static void read_other(const struct sw_thread *t, struct wait_seen *seen, struct wait_buffer *b)
 {
-	uint64_t other = load64(&t->other);
+	uint64_t taken = b->n < WAIT_PARTS ? take(b, load64(&t->other) - seen->other) : 0;
 
-	if (other == seen->other || b->n == WAIT_PARTS)
+	if (!taken)
 		return;
-	b->part[b->n++] = (struct wait_part){.other = true, .comm = "", .ns = other - seen->other};
-	seen->other = other;
+	b->part[b->n++] = (struct wait_part){.other = true, .comm = "", .ns = taken};
+	seen->other += taken;
 }
 
 /* ---- the rest ---- */
@@ -161,14 +176,18 @@ static void read_other(const struct sw_thread *t, struct wait_seen *seen, struct
  * read one after the other: what only one has by now is the other's in the next reading.
  */
 static void read_missed(const struct sw_thread *t, uint64_t ended, const uint64_t *delay,
-			struct wait_seen *seen, struct wait_reading *out)
+			struct wait_seen *seen, struct wait_buffer *b, struct wait_reading *out)
 {
+	uint64_t missed;
 	int64_t apart;
 
 	out->has_missed = delay && seen->has_delay && *delay >= seen->delay;
 	if (out->has_missed) {
 		apart = (int64_t)(*delay - seen->delay) - (int64_t)ended;
-		out->missed_ns = apart + seen->ahead > 0 ? (uint64_t)(apart + seen->ahead) : 0;
+		missed = apart + seen->ahead > 0 ? (uint64_t)(apart + seen->ahead) : 0;
+		/* Told at its end, a wait may be older than the reading before. */
+		out->missed_ns = take(b, missed);
+		out->cut = out->missed_ns < missed;
 		seen->ahead = apart < 0 ? apart : 0;
 	}
 	/* Of the wait that was there before we looked, the kernel will tell all. */
@@ -202,6 +221,10 @@ void wait_read(struct wait_memory *m, uint32_t index, int64_t now, const uint64_
 	const struct sw_thread *t = &m->thread[index];
 	uint64_t done = load64(&t->done), wakeups = load64(&t->wakeups);
 
+	out->time = now;
+	out->dt = seen->time ? now - seen->time : 0;
+	buf->left = seen->time ? (uint64_t)(out->dt > 0 ? out->dt : 0) : UINT64_MAX;
+	seen->time = now;
 	buf->n = 0;
 	read_cells(m, index, seen, buf);
 	read_in_progress(m, index, now, buf);
@@ -209,7 +232,8 @@ void wait_read(struct wait_memory *m, uint32_t index, int64_t now, const uint64_
 	out->part = buf->part;
 	out->n = buf->n;
 	out->missed_ns = 0;
-	read_missed(t, done - seen->done, delay, seen, out);
+	out->cut = false;
+	read_missed(t, done - seen->done, delay, seen, buf, out);
 	seen->done = done;
 	out->wakeups = wakeups - seen->wakeups;
 	seen->wakeups = wakeups;

@@ -28,6 +28,7 @@ struct wait_memory {
 struct wait_seen {
 	uint64_t id[SW_CELLS], ns[SW_CELLS];
 	uint8_t still[SW_CELLS]; /* readings without a change */
+	int64_t time; /* of the reading before, 0: there was none */
 	uint64_t done, other, wakeups;
 	bool has_delay; /* and the wait in which it was found, if it was in one, is over */
 	uint64_t delay; /* the kernel's run delay */
@@ -42,6 +43,7 @@ struct wait_buffer {
 	char comm[WAIT_PARTS][SW_COMM + 1];
 	uint64_t id[WAIT_PARTS];
 	size_t n;
+	uint64_t left; /* ns that the parts may still have together */
 	uint32_t room[SW_OCTAVES][HIST_STEPS];
 	struct hist wake;
 };
@@ -54,8 +56,11 @@ void wait_place_waiting(struct wait_memory *m, uint32_t index, uint32_t cpu, int
 void wait_place_end(struct wait_memory *m, uint32_t index);
 
 /*
- * What came since the last reading; sets all of *out but thread, time and dt. delay: the thread's
- * run delay as the kernel tells it, NULL: not known. What out points to is in buf.
+ * What came since the last reading; sets all of *out but thread. delay: the thread's run delay as
+ * the kernel tells it, NULL: not known. What out points to is in buf.
+ *
+ * The programs go on between `now` and the look at what they wrote, for long where we wait for a
+ * CPU ourselves: what has no room in the time since the last reading is left to the next one.
  */
 void wait_read(struct wait_memory *m, uint32_t index, int64_t now, const uint64_t *delay,
 	       struct wait_seen *seen, struct wait_buffer *buf, struct wait_reading *out);

@@ -28,7 +28,6 @@ struct wait_task {
 	uint32_t vm; /* of which the programs know it to be a thread, 0: none */
 	uint32_t index; /* its place, 0: it is not watched */
 	int schedstat; /* held while it is watched, else -1 */
-	int64_t time; /* of the last reading */
 	struct wait_seen seen;
 };
 
@@ -126,9 +125,8 @@ static void set_baseline(struct waits *w, struct wait_task *k)
 	uint64_t delay;
 
 	memset(&k->seen, 0, sizeof(k->seen));
-	k->time = clock_mono_ns();
-	wait_read(wait_bpf_memory(w->bpf), k->index, k->time, read_delay(k, &delay), &k->seen,
-		  &w->buf, &r);
+	wait_read(wait_bpf_memory(w->bpf), k->index, clock_mono_ns(), read_delay(k, &delay),
+		  &k->seen, &w->buf, &r);
 }
 
 static void watch(struct waits *w, struct inv_thread *t, struct wait_task *k)
@@ -301,15 +299,11 @@ static void read_thread(struct waits *w, struct inv_thread *t)
 	struct wait_task *k = t->cookie[INV_COOKIE_WAITS];
 	struct wait_reading r = {.thread = t};
 	uint64_t delay;
-	const uint64_t *known;
 
 	if (!k || !k->index || t->flags & INV_GONE)
 		return;
-	known = read_delay(k, &delay);
-	r.time = clock_mono_ns();
-	r.dt = r.time - k->time;
-	k->time = r.time;
-	wait_read(wait_bpf_memory(w->bpf), k->index, r.time, known, &k->seen, &w->buf, &r);
+	wait_read(wait_bpf_memory(w->bpf), k->index, clock_mono_ns(), read_delay(k, &delay),
+		  &k->seen, &w->buf, &r);
 	w->env->sink->waits(w->env->sink->ctx, &r);
 }
 

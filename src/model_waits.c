@@ -28,7 +28,7 @@ static void add_part(struct model *m, struct waited *w, const struct wait_part *
 
 static void add_reading(struct model *m, struct waited *w, const struct wait_reading *r)
 {
-	w->whole = r->has_missed && (w->whole || !w->seen);
+	w->whole = r->has_missed && !r->cut && (w->whole || !w->seen);
 	w->seen = true;
 	w->dt += r->dt;
 	for (size_t i = 0; i < r->n; i++)

@@ -330,7 +330,7 @@ struct wait_part {
 	uint64_t ns;
 };
 
-/* What a vCPU's thread waited for in the time since its reading before. */
+/* What a vCPU's thread waited for in the time since its reading before, and no more than that. */
 struct wait_reading {
 	struct inv_thread *thread;
 	int64_t time, dt; /* ns; dt 0: the first one, without figures */
@@ -338,6 +338,7 @@ struct wait_reading {
 	size_t n;
 	bool has_missed;
 	uint64_t missed_ns; /* the kernel's run delay that is in no part */
+	bool cut; /* it was more than there was time for */
 	uint64_t wakeups; /* after which it ran */
 	const struct hist *wake; /* from wake-up to running; NULL: none */
 };

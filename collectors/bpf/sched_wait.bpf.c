@@ -217,7 +217,7 @@ __noinline int begin_wait(__u32 index, __u32 cpu, __u64 now, __u32 woken)
 
 	if (!t || t->cpu >= 0)
 		return 0;
-	t->begin = now;
+	t->begin = t->queued = now;
 	*(volatile __u64 *)&t->since = now;
 	t->woken = woken;
 	take_slot(t, index, cpu);
@@ -236,7 +236,7 @@ __noinline int end_wait(__u32 index, __u64 now)
 		return 0;
 	leave_slot(t, index);
 	ns = now > t->begin ? now - t->begin : 0;
-	t->done += ns;
+	t->done += now > t->queued ? now - t->queued : 0;
 	t->waits++;
 	if (t->woken) {
 		t->wakeups++;
@@ -257,7 +257,7 @@ __noinline int leave_cpu(__u32 index, __u32 cpu, __u64 now, __u32 state)
 		return 0;
 	if (t->cpu >= 0) {
 		leave_slot(t, index);
-		t->done += t->since - t->begin;
+		t->done += t->since - t->queued;
 	}
 	t->on = 0;
 	if (!(state & STATES))
@@ -354,6 +354,9 @@ int kvmtop_migrate(void *ctx)
 		account(&w, index);
 	}
 	leave_slot(t, index);
+	/* For the kernel one wait ends here, and another begins. */
+	t->done += w.now > t->queued ? w.now - t->queued : 0;
+	t->queued = w.now;
 	*(volatile __u64 *)&t->since = w.now;
 	take_slot(t, index, number(r, config.migrate_to));
 	return PASS_ON;

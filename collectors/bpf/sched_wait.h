@@ -52,8 +52,9 @@ struct sw_thread {
 	__u32 woken; /* this wait began with a wake-up */
 	__u32 unused;
 	__u64 begin; /* of this wait, ns CLOCK_MONOTONIC */
+	__u64 queued; /* since then in this CPU's queue: not in `done` yet */
 	__u64 since; /* from here on it is not accounted yet */
-	__u64 done; /* waits that ended, ns */
+	__u64 done; /* ns in queues that it left, as the kernel counts its run delay */
 	__u64 waits, wakeups; /* how many ended; of those that began with a wake-up */
 	__u64 other; /* ns: who ran found no place */
 };

@@ -147,6 +147,8 @@ static void known_or_not(void **state)
 {
 	struct fixture f = two_vms();
 	const struct wait_reading first = {.thread = inventory_thread(f.inv, 101), .time = SEC};
+	struct wait_reading cut = {
+		.time = 4 * SEC, .dt = SEC, .has_missed = true, .missed_ns = SEC, .cut = true};
 	struct snapshot *s;
 	const struct snap_vm *vm;
 
@@ -168,6 +170,15 @@ static void known_or_not(void **state)
 	assert_int_equal(vm->waits.n, 0);
 	assert_int_equal(s->vcpus[vm->vcpu_first].waits.pct.state, VALUE_KNOWN);
 	assert_int_equal(vm->waits.wake_p99.state, VALUE_PENDING);
+	snapshot_unref(s);
+	/* More was missed than there was time for: at least that much. */
+	cut.thread = inventory_thread(f.inv, 101);
+	f.sink->waits(f.sink->ctx, &cut);
+	s = commit(&f, 4 * SEC);
+	vm = find_vm(s, "web01");
+	near(vm->waits.pct, 100);
+	assert_int_equal(vm->waits.pct.state, VALUE_PARTIAL);
+	assert_int_equal(s->vcpus[vm->vcpu_first].waits.pct.state, VALUE_PARTIAL);
 	snapshot_unref(s);
 	fixture_free(&f);
 }

@@ -216,34 +216,99 @@ static void missed(void **state)
 	struct sw_thread *t = &f->m.thread[ME];
 	uint64_t delay = 1000;
 
-	read_at(f, 1, &delay);
+	read_at(f, 1 * MS, &delay);
 	assert_false(f->r.has_missed); /* no baseline */
 	t->done += 50;
 	t->waits++;
 	delay += 80;
-	read_at(f, 2, &delay);
+	read_at(f, 2 * MS, &delay);
 	assert_true(f->r.has_missed);
 	assert_int_equal(f->r.missed_ns, 30);
 	/* A wait ended after the kernel's figure was read: it is in that the next time. */
 	t->done += 40;
-	read_at(f, 3, &delay);
+	read_at(f, 3 * MS, &delay);
 	assert_int_equal(f->r.missed_ns, 0);
 	delay += 40;
-	read_at(f, 4, &delay);
+	read_at(f, 4 * MS, &delay);
 	assert_int_equal(f->r.missed_ns, 0);
 	/* But what was too much long ago hides nothing. */
 	t->done += 40;
-	read_at(f, 5, &delay);
-	read_at(f, 6, &delay);
+	read_at(f, 5 * MS, &delay);
+	read_at(f, 6 * MS, &delay);
 	delay += 40;
-	read_at(f, 7, &delay);
+	read_at(f, 7 * MS, &delay);
 	assert_int_equal(f->r.missed_ns, 40);
 	/* Not to be read any more, then again: a new baseline. */
-	read_at(f, 8, NULL);
+	read_at(f, 8 * MS, NULL);
 	assert_false(f->r.has_missed);
 	delay += 500;
-	read_at(f, 9, &delay);
+	read_at(f, 9 * MS, &delay);
 	assert_false(f->r.has_missed);
+}
+
+static uint64_t sum_of(const struct fixture *f)
+{
+	uint64_t ns = f->r.missed_ns;
+
+	for (size_t i = 0; i < f->r.n; i++)
+		ns += f->r.part[i].ns;
+	return ns;
+}
+
+/* The programs went on for long between the clock and the look: what is too much comes later. */
+static void no_more_than_there_was_time(void **state)
+{
+	struct fixture *f = *state;
+	struct sw_thread *t = &f->m.thread[ME];
+	uint64_t delay = 0;
+
+	read_at(f, 10 * MS, &delay);
+	assert_int_equal(f->r.dt, 0);
+	add(f, 3, SW_TASK | 5, "cc1", 2 * MS);
+	add(f, 60, SW_TASK | 7, "hog", 5 * MS);
+	t->other = 1 * MS;
+	f->m.cpu[1].seen = 1;
+	f->m.cpu[1].tid = 700;
+	put_comm(f->m.cpu[1].comm, "late");
+	wait_place_waiting(&f->m, ME, 1, 12 * MS);
+	read_at(f, 13 * MS, &delay);
+	assert_int_equal(f->r.dt, 3 * MS);
+	assert_int_equal(part(f, 0, "cc1")->ns, 2 * MS);
+	assert_int_equal(part(f, 0, "hog")->ns, 1 * MS);
+	assert_int_equal(sum_of(f), 3 * MS);
+	assert_int_equal(t->since, 12 * MS); /* nothing of it was taken */
+	read_at(f, 18 * MS, &delay);
+	assert_int_equal(part(f, 0, "hog")->ns, 4 * MS);
+	assert_int_equal(part(f, 0, "late")->ns, 1 * MS);
+	assert_int_equal(sum_of(f), 5 * MS);
+	assert_int_equal(t->since, 13 * MS);
+	/* It ended in time: all of it comes, and nothing twice. */
+	t->cpu = -1;
+	add(f, 20, SW_TASK | 9, "late", 6 * MS);
+	read_at(f, 30 * MS, &delay);
+	assert_int_equal(part(f, 0, "late")->ns, 6 * MS);
+	assert_int_equal(sum_of(f), 7 * MS);
+	read_at(f, 40 * MS, &delay);
+	assert_int_equal(sum_of(f), 0);
+}
+
+/* What the kernel tells at the end of a wait that we did not see may be older. */
+static void a_long_wait_that_was_missed(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t delay = 0;
+
+	read_at(f, 100 * MS, &delay);
+	delay = 90 * MS;
+	add(f, 3, SW_TASK | 5, "cc1", 4 * MS);
+	read_at(f, 110 * MS, &delay);
+	assert_int_equal(f->r.missed_ns, 6 * MS);
+	assert_true(f->r.cut);
+	assert_int_equal(sum_of(f), 10 * MS);
+	delay += 2 * MS;
+	read_at(f, 120 * MS, &delay);
+	assert_int_equal(f->r.missed_ns, 2 * MS);
+	assert_false(f->r.cut);
 }
 
 /* The kernel tells a wait when it ends: one that began before we looked is not missed. */
@@ -298,10 +363,10 @@ static void old_names_go(void **state)
 
 	add(f, 0, SW_TASK | 5, "once", 100);
 	for (int i = 0; i < 100; i++)
-		read_at(f, i, NULL);
+		read_at(f, i * MS, NULL);
 	assert_int_equal(c->id, 0);
 	add(f, 0, SW_TASK | 6, "next", 10);
-	read_at(f, 101, NULL);
+	read_at(f, 101 * MS, NULL);
 	assert_int_equal(f->r.n, 1);
 	assert_int_equal(part(f, 0, "next")->ns, 10);
 }
@@ -331,6 +396,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(who_found_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(missed, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_more_than_there_was_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_long_wait_that_was_missed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wait_from_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_of_tasks, setup, teardown),
 		cmocka_unit_test_setup_teardown(wake_ups, setup, teardown),
