@@ -63,6 +63,13 @@ static bool pmu_asked(const struct options *o, const struct batch_table *t)
 	return t->first == TABLE_PMU || field_asked(o, "pmu");
 }
 
+/* Costly a vCPU: only for who names them, or has a column that counts them. */
+static bool pins_asked(const struct options *o, const struct batch_table *t)
+{
+	return field_asked(o, "pin") || field_asked(o, "numa_node") ||
+	       (t->first == TABLE_CPU && !o->fields);
+}
+
 static struct demand demand_of(const struct batch *b)
 {
 	const struct batch_table *t = b->out.job.query.table;
@@ -81,8 +88,7 @@ static struct demand demand_of(const struct batch *b)
 		.pmu_all = pmu_asked(b->o, t),
 		.threads = t->first == TABLE_THREAD,
 		.tasks = whole || t->other || t->first == TABLE_TASK,
-		/* Costly a vCPU: only for who names them. */
-		.pins = field_asked(b->o, "pin") || field_asked(b->o, "numa_node"),
+		.pins = pins_asked(b->o, t),
 	};
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,13 +19,14 @@
 #include "guest_dir.h"
 #include "inventory.h"
 #include "options.h"
+#include "sysroot.h"
 #include "text.h"
 #include "vm_find.h"
 
 #define RAW_MAX (160u << 20) /* kallsyms of the largest kernels is 20 MiB */
 
 static const char *const in_guest[] = {"cat", "/proc/kallsyms", "/proc/modules",
-				       "/sys/kernel/notes"};
+				       "/sys/kernel/notes", "/proc/sys/kernel/random/boot_id"};
 enum { IN_GUEST = sizeof(in_guest) / sizeof(in_guest[0]) };
 
 /* What a user or a guest chose, safe for a terminal. */
@@ -129,6 +131,20 @@ static bool complain(const char *name, const struct bytes *raw, const struct gue
 	return true;
 }
 
+/* A forgotten ssh: the names would look right, and be those of another kernel. */
+static bool is_of_this_host(const struct options *o, const struct guest_capture *c)
+{
+	char here[GUEST_BOOT_ID + 8] = "";
+	struct sysroot *root;
+
+	if (!c->boot_id[0] || sysroot_open(o->root, &root) < 0)
+		return false;
+	if (sysroot_read(root, "proc/sys/kernel/random/boot_id", here, sizeof(here)) < 0)
+		here[0] = '\0';
+	sysroot_close(root);
+	return strncasecmp(here, c->boot_id, GUEST_BOOT_ID) == 0;
+}
+
 /* A name with a slip in it would be found out much later: by the pane, which has no names. */
 static void warn_unknown(const struct options *o, const char *name, const char *as_shown)
 {
@@ -209,6 +225,13 @@ int cmd_guest_symbols(const struct options *o)
 	if (!rc)
 		rc = guest_capture_split(raw.data, raw.len, &capture);
 	if (complain(name, &raw, &capture, rc, status)) {
+		rc = STATUS_FAILED;
+	} else if (is_of_this_host(o, &capture)) {
+		fprintf(stderr,
+			"kvmtop: %s: this host's own symbols came: give a command that runs its "
+			"last words in the guest, as in: kvmtop guest-symbols web01 -- ssh "
+			"root@web01\n",
+			name);
 		rc = STATUS_FAILED;
 	} else {
 		warn_unknown(o, o->words[0], name);

@@ -20,6 +20,7 @@
 #include "screen.h"
 #include "store.h"
 #include "store_time.h"
+#include "store_worst.h"
 #include "text.h"
 
 #define ERR_SIZE 400
@@ -29,7 +30,6 @@
 #define PAST_NS (100 * NS_PER_MS) /* … which may take about that long */
 #define SPEED_MOST 256.0
 #define TIMELINE_NS (5 * NS_PER_S) /* between two readings of the time line */
-#define WORST_LEAST 5.0 /* percent of steal that is no moment to go to */
 
 struct replay {
 	const struct options *o;
@@ -96,11 +96,30 @@ static bool is_held(const struct replay *r, int64_t from, int64_t to)
 	return from <= r->range.last && to >= first.wall - first.dt;
 }
 
+/* 03:12 is that minute, 03:12:07 that second: the end of what was typed, which begins at `from`. */
+static int64_t typed_end(const char *text, int64_t from)
+{
+	const char *colon = strchr(text, ':');
+	bool seconds = colon && strlen(colon) > 3 && colon[3] == ':';
+
+	return colon ? from + (seconds ? 1 : 60) * NS_PER_S - 1 : from;
+}
+
+/* A time of the clock is meant as such; a day, or -2h, may begin before the recording. */
+static int64_t asked_end(const struct replay *r)
+{
+	const char *at = r->o->at;
+
+	if (r->to != INT64_MAX || !strchr(at, ':'))
+		return r->to;
+	return typed_end(at, r->from);
+}
+
 static int check_range(const struct replay *r, char *err)
 {
 	char safe[80], holds[120];
 
-	if (is_held(r, r->from, r->to))
+	if (is_held(r, r->from, asked_end(r)))
 		return 0;
 	text_escape(safe, sizeof(safe), r->o->at);
 	range_text(r, holds, sizeof(holds));
@@ -364,7 +383,7 @@ static void go_to_typed(struct replay *r, const char *text)
 	if (!store_time_parse(text, r->range.last, &wall))
 		say(r, ROLE_WARN,
 		    "a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end");
-	else if (!is_held(r, wall, wall))
+	else if (!is_held(r, wall, typed_end(text, wall)))
 		say(r, ROLE_WARN, holds);
 	else
 		go_to(r, wall);
@@ -415,39 +434,9 @@ static void read_timeline(struct replay *r)
 		ui_timeline(r->screen.ui, shown, (size_t)r->moments, r->range.first, r->range.last);
 }
 
-/* One that is worse stands close by: it is the same trouble. */
-static bool overshadowed(const struct replay *r, int i)
-{
-	const struct store_moment *m = r->moment;
-
-	/* Of several that are as bad: where it began. */
-	return (i && m[i - 1].steal_max >= m[i].steal_max) ||
-	       (i + 1 < r->moments && m[i + 1].steal_max > m[i].steal_max);
-}
-
-/* The n-th worst moment, 0 the worst. NULL: there are not so many that stand out. */
-static const struct store_moment *worst_moment(const struct replay *r, int n)
-{
-	bool taken[UI_MOMENTS] = {false};
-	int found = -1;
-
-	for (; n >= 0; n--) {
-		found = -1;
-		for (int i = 0; i < r->moments; i++)
-			if (!taken[i] && !overshadowed(r, i) &&
-			    r->moment[i].steal_max >= WORST_LEAST &&
-			    (found < 0 || r->moment[i].steal_max > r->moment[found].steal_max))
-				found = i;
-		if (found < 0)
-			return NULL;
-		taken[found] = true;
-	}
-	return &r->moment[found];
-}
-
 static void go_to_worst(struct replay *r)
 {
-	const struct store_moment *m = worst_moment(r, r->worst);
+	const struct store_moment *m = store_worst(r->moment, r->moments, r->worst);
 	struct store_at at;
 	char text[80];
 
@@ -457,7 +446,7 @@ static void go_to_worst(struct replay *r)
 	}
 	if (!m) {
 		r->worst = 0;
-		m = worst_moment(r, 0);
+		m = store_worst(r->moment, r->moments, 0);
 	}
 	/* By its time: it may have become part of a longer one meanwhile. */
 	if (!m || store_find(r->store, STORE_FROM, m->wall, &at))

@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "governor.h"
 #include "inventory.h"
+#include "kvm_events.h"
 #include "kvm_names.h"
 #include "model.h"
 #include "own_path.h"
@@ -98,6 +99,7 @@ static int make_model(struct engine *e)
 		.kernel = e->kernel,
 		.boot_id = e->boot_id,
 		.root = geteuid() == 0,
+		.no_entry_exit = e->no_entry_exit,
 		.self = own_command(self, sizeof(self)),
 		.clk_tck = sysconf(_SC_CLK_TCK),
 		.vcpu_keys = 8,
@@ -197,6 +199,16 @@ static int open_root(struct engine *e, char *err, size_t errsize)
 	return rc;
 }
 
+/* What to think of this host's KVM before anything was seen of it. */
+static bool fires_no_exits(const struct sysroot *root)
+{
+	char cpuinfo[8192] = "";
+	const char *why;
+
+	sysroot_read(root, "proc/cpuinfo", cpuinfo, sizeof(cpuinfo));
+	return kvm_exits_state(0, 0, cpuinfo, &why) != SOURCE_OK;
+}
+
 static int engine_init(struct engine *e, const struct engine_config *c, char *err, size_t errsize)
 {
 	int rc = copy_config(e, c);
@@ -207,6 +219,8 @@ static int engine_init(struct engine *e, const struct engine_config *c, char *er
 		rc = open_root(e, err, errsize);
 	if (rc == 0) {
 		read_identity(e);
+		/* What stands in for exits is to be open before the first interval. */
+		e->no_entry_exit = fires_no_exits(e->env.root);
 		rc = make_model(e);
 	}
 	if (rc == 0)

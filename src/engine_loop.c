@@ -215,9 +215,10 @@ static void govern(struct engine *e, const struct snapshot *s)
 /* vCPUs run and not one kvm_exit: whether this KVM fires any is then found by other events. */
 static void find_entry_exit(struct engine *e, const struct snapshot *s)
 {
-	bool none = !s->host.entry_exit && s->nvcpus > 0 && s->dt > 0;
+	bool none = !s->host.entry_exit;
 
-	if (none == e->no_entry_exit)
+	/* An interval without vCPUs says nothing. */
+	if (none == e->no_entry_exit || (none && (!s->nvcpus || s->dt <= 0)))
 		return;
 	e->no_entry_exit = none;
 	apply_demand(e);

@@ -43,7 +43,7 @@ struct engine {
 	unsigned refused; /* ticks in a row without memory for a snapshot */
 	struct demand demand;
 	struct governor governor;
-	bool no_entry_exit;
+	bool no_entry_exit; /* this KVM fires neither, as far as is known */
 	bool exit_places; /* a guest's symbols wait for places where it exits */
 	unsigned starved; /* ticks for which pins are read because of steal */
 	void *vms; /* state of the collector vms, NULL where it is not open */

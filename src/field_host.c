@@ -184,8 +184,20 @@ GET_VALUE(cpu_guest, C, guest)
 GET_VALUE(cpu_idle, C, idle)
 GET_VALUE(cpu_wait, C, wait)
 GET_COUNT(cpu_nvcpu, C, nvcpu_seen)
-GET_COUNT(cpu_npinned, C, npinned)
 GET_TEXT(cpu_vcpus, C, vcpus)
+
+/* What nobody has asked yet is not 0. */
+static struct cell cpu_npinned(const struct snapshot *s, const void *row, bool total)
+{
+	const C *c = row;
+
+	(void)s;
+	(void)total;
+	if (c->pins == SNAP_PINS_NONE)
+		return (struct cell){.v = value_pending()};
+	return (struct cell){.v = c->pins == SNAP_PINS_ALL ? value_known(c->npinned)
+							   : value_partial(c->npinned, WHY_NONE)};
+}
 
 static struct cell cpu_online(const struct snapshot *s, const void *row, bool total)
 {

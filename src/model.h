@@ -34,6 +34,7 @@ struct symbol_namer {
 struct model_config {
 	const char *node, *kernel, *boot_id;
 	bool root;
+	bool no_entry_exit; /* what to think of this KVM until one of the two is seen */
 	const char *self; /* how this program is called, own_path.h; NULL: kvmtop */
 	long clk_tck; /* ticks a second of /proc/<pid>/stat */
 	unsigned vcpu_keys; /* 8, product.md "Limits" */

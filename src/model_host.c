@@ -92,15 +92,31 @@ static void name_vcpu(char *text, const struct snap_vm *vm, const struct snap_vc
 		text[len] = '\0';
 }
 
+/* Without a thread it runs nowhere, and is pinned nowhere. */
+static void count_pins(const struct snap_vcpu *v, unsigned *known, unsigned *unknown)
+{
+	if (v->pin[0])
+		++*known;
+	else if (v->tid && !(v->quality & SNAP_QUALITY_GONE))
+		++*unknown;
+}
+
+static uint8_t pins_of(unsigned known, unsigned unknown)
+{
+	return unknown ? known ? SNAP_PINS_SOME : SNAP_PINS_NONE : SNAP_PINS_ALL;
+}
+
 static void place_vcpus(struct commit *c, struct snap_cpu *rows, size_t n)
 {
 	char(*text)[VCPUS_TEXT] = calloc(n ? n : 1, sizeof(*text));
+	unsigned known = 0, unknown = 0;
 
 	for (size_t i = 0; i < c->s->nvcpus; i++) {
 		const struct snap_vcpu *v = &c->s->vcpus[i];
 		struct snap_cpu *seen = find_cpu(rows, n, v->cpu);
 		struct snap_cpu *pinned = find_cpu(rows, n, only_cpu(v->pin));
 
+		count_pins(v, &known, &unknown);
 		if (pinned)
 			pinned->npinned++;
 		if (!seen)
@@ -109,8 +125,10 @@ static void place_vcpus(struct commit *c, struct snap_cpu *rows, size_t n)
 		if (text)
 			name_vcpu(text[seen - rows], &c->s->vms[v->vm], v);
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		rows[i].vcpus = text ? snapshot_str(c->s, text[i]) : "";
+		rows[i].pins = pins_of(known, unknown);
+	}
 	free(text);
 }
 

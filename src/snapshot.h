@@ -348,6 +348,8 @@ struct snap_task { /* belongs to no VM */
 	struct value cpu;
 };
 
+enum snap_pins { SNAP_PINS_ALL, SNAP_PINS_SOME, SNAP_PINS_NONE };
+
 struct snap_cpu { /* a pCPU */
 	int cpu;
 	bool online;
@@ -355,7 +357,8 @@ struct snap_cpu { /* a pCPU */
 	struct value usr, sys, irq, wa, st, guest, idle; /* % of this CPU */
 	struct value wait; /* time tasks waited in its run queue, % of the interval */
 	unsigned nvcpu_seen; /* vCPUs whose last pCPU it was */
-	unsigned npinned; /* vCPUs that may run here only */
+	unsigned npinned; /* vCPUs that may run here only, of those whose pins are known */
+	uint8_t pins; /* enum snap_pins: of how many that is */
 	const char *vcpus; /* "web01/0 web02/1", cut at 200 bytes */
 };
 

@@ -444,15 +444,25 @@ static const struct store_field task_fields[] = {
 };
 
 static const struct store_field cpu_fields[] = {
-	ONE(1, I32, struct snap_cpu, cpu),	   ENUM(2, U8, struct snap_cpu, online, 1),
-	ONE(3, I32, struct snap_cpu, node),	   ONE(4, I32, struct snap_cpu, core),
-	ONE(5, I32, struct snap_cpu, package),	   ONE(6, I32, struct snap_cpu, sibling),
-	ONE(7, VALUE, struct snap_cpu, usr),	   ONE(8, VALUE, struct snap_cpu, sys),
-	ONE(9, VALUE, struct snap_cpu, irq),	   ONE(10, VALUE, struct snap_cpu, wa),
-	ONE(11, VALUE, struct snap_cpu, st),	   ONE(12, VALUE, struct snap_cpu, guest),
-	ONE(13, VALUE, struct snap_cpu, idle),	   ONE(14, VALUE, struct snap_cpu, wait),
-	ONE(15, U32, struct snap_cpu, nvcpu_seen), ONE(16, U32, struct snap_cpu, npinned),
-	ONE(17, LINE, struct snap_cpu, vcpus),	   END,
+	ONE(1, I32, struct snap_cpu, cpu),
+	ENUM(2, U8, struct snap_cpu, online, 1),
+	ONE(3, I32, struct snap_cpu, node),
+	ONE(4, I32, struct snap_cpu, core),
+	ONE(5, I32, struct snap_cpu, package),
+	ONE(6, I32, struct snap_cpu, sibling),
+	ONE(7, VALUE, struct snap_cpu, usr),
+	ONE(8, VALUE, struct snap_cpu, sys),
+	ONE(9, VALUE, struct snap_cpu, irq),
+	ONE(10, VALUE, struct snap_cpu, wa),
+	ONE(11, VALUE, struct snap_cpu, st),
+	ONE(12, VALUE, struct snap_cpu, guest),
+	ONE(13, VALUE, struct snap_cpu, idle),
+	ONE(14, VALUE, struct snap_cpu, wait),
+	ONE(15, U32, struct snap_cpu, nvcpu_seen),
+	ONE(16, U32, struct snap_cpu, npinned),
+	ONE(17, LINE, struct snap_cpu, vcpus),
+	ENUM(18, U8, struct snap_cpu, pins, SNAP_PINS_NONE),
+	END,
 };
 
 static const struct store_field finding_fields[] = {

@@ -64,6 +64,28 @@ static size_t drop_returns(char *data, size_t len)
 	return n;
 }
 
+static bool is_boot_id(const char *p)
+{
+	for (int i = 0; i < GUEST_BOOT_ID; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash ? p[i] != '-' : !isxdigit((unsigned char)p[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The last line, behind the notes, whose bytes may be any. */
+static void take_boot_id(struct guest_capture *c)
+{
+	const char *p = c->notes + c->notes_len - GUEST_BOOT_ID - 1;
+
+	if (c->notes_len <= GUEST_BOOT_ID || p[GUEST_BOOT_ID] != '\n' || !is_boot_id(p))
+		return;
+	memcpy(c->boot_id, p, GUEST_BOOT_ID);
+	c->notes_len -= GUEST_BOOT_ID + 1;
+}
+
 int guest_capture_split(char *data, size_t len, struct guest_capture *out)
 {
 	struct symbuild *b = symbuild_new();
@@ -83,6 +105,7 @@ int guest_capture_split(char *data, size_t len, struct guest_capture *out)
 	out->modules_len = span(p, len, is_module_line, &out->nmodules);
 	out->notes = p + out->modules_len;
 	out->notes_len = len - out->modules_len;
+	take_boot_id(out);
 	if (notes_build_id(out->notes, out->notes_len, &out->id) < 0)
 		out->notes_len = 0;
 	rc = kallsyms_parse(out->kallsyms, out->kallsyms_len, b, &out->facts);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What `cat /proc/kallsyms /proc/modules /sys/kernel/notes` printed in a guest: taken apart again,
- * judged, and kept in the guest's folder. One command, so that whoever must type a password for it
- * types it once.
+ * What `cat /proc/kallsyms /proc/modules /sys/kernel/notes /proc/sys/kernel/random/boot_id` printed
+ * in a guest: taken apart again, judged, and kept in the guest's folder. One command, so that
+ * whoever must type a password for it types it once.
  */
 #ifndef KVMTOP_GUEST_CAPTURE_H
 #define KVMTOP_GUEST_CAPTURE_H
 
 #include "kallsyms.h"
 #include "notes.h"
+
+#define GUEST_BOOT_ID 36 /* "f1b2c3d4-…" */
 
 /* Parts of the output; they point into it. */
 struct guest_capture {
@@ -17,6 +19,7 @@ struct guest_capture {
 	size_t nmodules;
 	struct kallsyms_facts facts;
 	struct build_id id; /* len 0: the notes have none */
+	char boot_id[GUEST_BOOT_ID + 1]; /* "": it did not come */
 };
 
 /*

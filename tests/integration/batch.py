@@ -76,6 +76,13 @@ def no_exits():
          "exits that this KVM does not fire are not just missing", p.stdout + p.stderr)
     p = n.run("-b", "-n", "3", "-d", "0.2", "--table", "exit", "--event", "userexit", "-p", str(g.pid))
     n.ok("KVM_EXIT_IO" in p.stdout and not p.stderr, "and those that it does fire are there", p.stdout + p.stderr)
+    p = n.run("-b", "-n", "1", "-d", "0.5", "--format", "json", "-p", str(g.pid))
+    vm = n.vm_of(json.loads(p.stdout), g.pid)
+    n.ok(vm["exits_per_s"] is not None and vm["exits_per_s"] > 0, "EXIT/s is there from the first record on",
+         [vm["exits_per_s"], p.stderr])
+    p = n.run("-b", "-n", "1", "-d", "0.5", "--format", "csv", "-p", str(g.pid), "--table", "pcpu")
+    n.ok(all(r["npinned"] for r in csv.DictReader(io.StringIO(p.stdout))), "so are the vCPUs pinned to each CPU",
+         p.stdout)
     g.kill()
 
 

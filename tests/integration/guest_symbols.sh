@@ -13,12 +13,13 @@ mkdir "$GUEST"
 cp "$data/kallsyms-6.1.txt" "$GUEST/kallsyms"
 cp "$data/modules-6.1.txt" "$GUEST/modules"
 cp "$data/notes-6.1.bin" "$GUEST/notes"
+echo 0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9 >"$GUEST/boot_id"
 
 # A command as ssh is one: its last words are run elsewhere, where these paths mean other files.
 cat >"$TEST_TMP/in-guest" <<'END'
 #!/bin/bash
-[ "$*" = "cat /proc/kallsyms /proc/modules /sys/kernel/notes" ] || { echo "ran: $*"; exit 1; }
-cat "$GUEST/kallsyms" "$GUEST/modules" "$GUEST/notes"
+[ "$*" = "cat /proc/kallsyms /proc/modules /sys/kernel/notes /proc/sys/kernel/random/boot_id" ] || { echo "ran: $*"; exit 1; }
+cat "$GUEST/kallsyms" "$GUEST/modules" "$GUEST/notes" "$GUEST/boot_id"
 exit "${STATUS:-0}"
 END
 chmod +x "$TEST_TMP/in-guest"
@@ -54,6 +55,12 @@ is "$(fetch web01 -- echo hello)" 1 "something else than kallsyms is refused"
 like "$(cat "$TEST_TMP/err")" "not print the guest's /proc/kallsyms but 'hello cat" "and shown"
 is "$(fetch web01 -- printf '\033[31mred')" 1 "and control characters in it"
 is "$(grep -c $'\033' "$TEST_TMP/err")" 0 "are escaped"
+cp /proc/sys/kernel/random/boot_id "$GUEST/boot_id"
+is "$(fetch web01 -- "$TEST_TMP/in-guest")" 1 "what this host's own kernel printed is refused"
+like "$(cat "$TEST_TMP/err")" "^kvmtop: web01: this host's own symbols came: give a command that runs" "and said"
+rm "$GUEST/boot_id"
+is "$(STATUS=1 fetch web01 -- "$TEST_TMP/in-guest")" 0 "a guest that has no boot id is taken"
+echo 0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9 >"$GUEST/boot_id"
 is "$(fetch web01 -- "$TEST_TMP/nothing-here")" 1 "a command that is not there"
 is "$(wc -l <"$TEST_TMP/err")" 1 "one line says so"
 is "$(fetch web01)" 2 "no command: wrong usage"

@@ -88,6 +88,12 @@ def times():
     n.ok(len(lines("--at", "-1d")[0]) == 6, "--at -1d: all of it")
     n.ok(lines("--at", "2020-01-01-2020-01-02")[0] == [], "a range without intervals")
     n.ok(len(lines("--at", f"{first[:10]}..2100-01-01")[0]) == 6, "a range over all")
+    early = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 5 * 86400))
+    for at in early, early.replace("T", " "), "2100-01-01T00:00":
+        p = run("replay", FILE, "-b", "--at", at)
+        n.ok(p.returncode == 1 and not p.stdout and f"--at '{at}': the recording holds " in p.stderr,
+             f"--at '{at}': a moment that it does not hold is refused", p.stdout[:200] + p.stderr)
+    n.ok(len(lines("--at", first[:10])[0]) == 6, "--at a day: from its beginning on")
     for bad in "25:00", "yesterday", "03:10-03:00x", "", "-", "2026-13-01":
         p = run("replay", FILE, "-b", "--at", bad)
         n.ok(p.returncode == 2 and "--at" in p.stderr, f"--at '{bad}' is refused", p.stderr)

@@ -284,6 +284,7 @@ static void whether_exits_fire(void **state)
 	assert_int_equal(kvm_exits_state(0, 0, intel, &why), SOURCE_OK);
 	assert_non_null(strstr(why, "no guest ran"));
 	assert_int_equal(kvm_exits_state(0, 0, amd, &why), SOURCE_OK);
+	assert_int_equal(kvm_exits_state(0, 0, soft, &why), SOURCE_PARTIAL);
 	assert_int_equal(kvm_exits_state(0, 2, soft, &why), SOURCE_PARTIAL);
 	assert_non_null(strstr(why, "without vmx and svm"));
 	assert_int_equal(kvm_exits_state(0, 0, arm, &why), SOURCE_OK);

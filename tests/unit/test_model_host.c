@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "field.h"
 #include "model_fixture.h"
 
 static void near(double a, double b)
@@ -514,9 +515,49 @@ static void pins_and_nodes(void **state)
 	assert_string_equal(s->vcpus[0].pin, "0");
 	assert_string_equal(s->vcpus[0].node, "1!0");
 	assert_int_equal(s->cpus[0].npinned, 2);
+	assert_int_equal(s->cpus[0].pins, SNAP_PINS_ALL);
 	assert_int_equal(s->host.ncpu, 1); /* of two, one is off */
 	assert_string_equal(s->findings[0].rule, "pin-overlap");
 	snapshot_unref(s);
+	fixture_free(&f);
+}
+
+static void check_pinned(struct fixture *f, int64_t t, uint8_t pins, unsigned npinned)
+{
+	struct cpu_reading cpu = {.cpu = 0, .online = true, .sibling = -1};
+	const struct field *field = field_find(TABLE_CPU, "npinned");
+	struct snapshot *s;
+	struct cell c;
+
+	read_host(f, t, &cpu, 1);
+	s = commit(f, t);
+	assert_int_equal(s->cpus[0].pins, pins);
+	c = field->get(s, &s->cpus[0], false);
+	assert_int_equal(c.v.state, pins == SNAP_PINS_ALL    ? VALUE_KNOWN
+				    : pins == SNAP_PINS_SOME ? VALUE_PARTIAL
+							     : VALUE_PENDING);
+	if (pins != SNAP_PINS_NONE)
+		near(c.v.v, npinned);
+	snapshot_unref(s);
+}
+
+/* How many are pinned to a CPU is not known while nobody has asked. */
+static void pins_that_are_not_known(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct place_reading p = {.pin = "0", .node = ""};
+
+	(void)state;
+	check_pinned(&f, 1 * SEC, SNAP_PINS_ALL, 0); /* there is no vCPU */
+	fixture_vm(&f, "web01", 100, 2);
+	check_pinned(&f, 2 * SEC, SNAP_PINS_NONE, 0);
+	p.thread = inventory_thread(f.inv, 101);
+	f.sink->place(f.sink->ctx, &p);
+	check_pinned(&f, 3 * SEC, SNAP_PINS_SOME, 1);
+	p.thread = inventory_thread(f.inv, 102);
+	p.pin = "0-1";
+	f.sink->place(f.sink->ctx, &p);
+	check_pinned(&f, 4 * SEC, SNAP_PINS_ALL, 1);
 	fixture_free(&f);
 }
 
@@ -563,6 +604,7 @@ int main(void)
 		cmocka_unit_test(the_host_line_sums_to_100),
 		cmocka_unit_test(counters_that_go_back_are_a_new_baseline),
 		cmocka_unit_test(pins_and_nodes),
+		cmocka_unit_test(pins_that_are_not_known),
 		cmocka_unit_test(sources_self_and_discovery),
 	};
 

@@ -15,6 +15,7 @@
 #include "store_code.h"
 #include "store_file.h"
 #include "store_reduce.h"
+#include "store_worst.h"
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -57,6 +58,43 @@ static void moments_are_the_worst(void **state)
 	assert_int_equal(store_moments(st, &range, m, 1), 1);
 	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
 	store_close(st);
+}
+
+/* The walls of the moments in the order in which they are gone to, "2 7 4". */
+static const char *worst_order(const double *steal, int n, char *buf, size_t size)
+{
+	struct store_moment m[64];
+	const struct store_moment *w;
+	size_t len = 0;
+
+	for (int i = 0; i < n; i++)
+		m[i] = (struct store_moment){.wall = i, .steal_max = steal[i]};
+	buf[0] = '\0';
+	for (int k = 0; (w = store_worst(m, n, k)) != NULL; k++)
+		len += (size_t)snprintf(buf + len, size - len, "%s%d", k ? " " : "", (int)w->wall);
+	return buf;
+}
+
+#define WORST(steal) worst_order(steal, sizeof(steal) / sizeof((steal)[0]), buf, sizeof(buf))
+
+static void the_worst_moments_in_their_order(void **state)
+{
+	const double peaks[] = {0, 20, 80, 30, 4, 50, 90, 10}, none[] = {0, 4.9, 2};
+	const double row[] = {100, 100, 100, 40, 60, 100, 100, 3}, step[] = {50, 50, 80, 70, 70};
+	double all[64];
+	char buf[256];
+
+	(void)state;
+	assert_string_equal(WORST(peaks), "6 2");
+	assert_string_equal(WORST(none), "");
+	/* Equally bad ones: each trouble where it began, then on through them. */
+	assert_string_equal(WORST(row), "0 5 1 2 6");
+	/* What leads up to a worse one and away from it is that one. */
+	assert_string_equal(WORST(step), "2");
+	for (size_t i = 0; i < 64; i++)
+		all[i] = 100;
+	assert_string_equal(WORST(all), "0 4 8 12 16 20 24 28 32 36 40 44 48 52 56 60");
+	assert_null(store_worst(NULL, 0, 0));
 }
 
 struct offsets {
@@ -211,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
+		cmocka_unit_test(the_worst_moments_in_their_order),
 		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(offsets_of_lost_intervals_are_kept, make_dir,
 						drop_dir),

@@ -457,6 +457,8 @@ static void one_more_exit_is_enough(void **state)
 
 /* --- what guest-symbols keeps --- */
 
+#define BOOT_ID "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+
 static void capture(void **state)
 {
 	struct env *e = *state;
@@ -475,6 +477,10 @@ static void capture(void **state)
 		fclose(f);
 	}
 	assert_int_equal(guest_capture_split(text, n, &c), 0);
+	assert_string_equal(c.boot_id, "");
+	memcpy(text + n, BOOT_ID "\n", sizeof(BOOT_ID));
+	assert_int_equal(guest_capture_split(text, n + sizeof(BOOT_ID), &c), 0);
+	assert_string_equal(c.boot_id, BOOT_ID);
 	assert_int_equal(c.nmodules, 14);
 	assert_int_equal(c.id.len, 20);
 	assert_int_equal(c.notes_len, 504);
@@ -497,7 +503,7 @@ static void capture_through_a_terminal(void **state)
 {
 	char text[] =
 		"ffffffff81000000 T a\r\nffffffff81000100 t b\t[kvm]\r\nkvm 114 1 a, Live 0x0\r\n"
-		"cat: /sys/kernel/notes: No such file or directory\r\n";
+		"cat: /sys/kernel/notes: No such file or directory\r\n" BOOT_ID "\r\n";
 	struct guest_capture c;
 
 	(void)state;
@@ -505,6 +511,7 @@ static void capture_through_a_terminal(void **state)
 	assert_int_equal(c.facts.code, 2);
 	assert_int_equal(c.nmodules, 1);
 	assert_int_equal(c.notes_len, 0);
+	assert_string_equal(c.boot_id, BOOT_ID);
 	assert_null(memchr(c.kallsyms, '\r', c.kallsyms_len));
 }
 
