@@ -247,19 +247,26 @@ static void *writer(void *ctx)
 
 /* ---- start ---- */
 
-/* The default recording's folder is made; any other's is the user's business. */
-static void make_folder(const struct recorder *r)
+#define FOLDER "/var/lib/kvmtop" /* of STORE_DEFAULT */
+
+/* The default recording's folder is made; any other's is the user's business. 0 or -errno. */
+static int make_folder(const struct recorder *r)
 {
-	if (!r->o->output)
-		mkdir("/var/lib/kvmtop", 0700);
+	if (r->o->output || !mkdir(FOLDER, 0700) || errno == EEXIST)
+		return 0;
+	return -errno;
 }
 
 static int open_store(struct recorder *r, char *err, size_t size)
 {
-	int rc;
+	int rc = make_folder(r);
 
 	r->path = r->o->output ? r->o->output : STORE_DEFAULT;
-	make_folder(r);
+	if (rc) {
+		snprintf(err, size, "%s cannot be made: %s: give -o FILE%s", FOLDER, strerror(-rc),
+			 rc == -EACCES || rc == -EPERM ? ", or run as root" : "");
+		return rc;
+	}
 	rc = store_create(r->path, &r->o->keep, &r->store, err, size);
 	if (rc == -ENOENT || rc == -EACCES)
 		snprintf(err + strlen(err), size - strlen(err), ": give -o FILE%s",

@@ -256,6 +256,50 @@ static void say_other_kind(const struct job *j)
 			j->shown, r->userexits);
 }
 
+static const uint8_t begins[KIND_HALT] = {
+	[KIND_VMEXIT] = EV_EXIT, [KIND_MMIO] = EV_MMIO,		  [KIND_IOPORT] = EV_PIO,
+	[KIND_MSR] = EV_MSR,	 [KIND_HYPERCALL] = EV_HYPERCALL, [KIND_USEREXIT] = EV_USEREXIT,
+};
+
+/* Of a file of perf's: kinds whose events were not among those recorded are not 0 of them. */
+static void say_not_recorded(const struct job *j)
+{
+	char missing[160] = "";
+	size_t n = 0;
+
+	if (j->q.kinds == REPORT_KINDS) /* all that there are: nobody expects each */
+		return;
+	for (unsigned k = 0; k < KIND_HALT; k++) {
+		if (!(j->q.kinds >> k & 1) || j->r.recorded >> begins[k] & 1)
+			continue;
+		n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? ", " : "",
+				      report_kind_title((enum kvm_kind)k));
+	}
+	if (n)
+		fprintf(stderr,
+			"kvmtop: %s: not recorded: %s: perf record -a -e 'kvm:*' has all kinds\n",
+			j->shown, missing);
+}
+
+/* Nothing of what was asked for, but of other kinds: which. */
+static void say_what_it_has(const struct job *j)
+{
+	char has[240] = "";
+	size_t n = 0;
+
+	for (unsigned k = 0; k < KIND_HALT; k++) {
+		if (!j->r.seen[begins[k]])
+			continue;
+		if (j->q.kinds >> k & 1)
+			return;
+		n += (size_t)snprintf(has + n, sizeof(has) - n, "%s%s", n ? "," : "",
+				      report_kind_title((enum kvm_kind)k));
+	}
+	if (n)
+		fprintf(stderr, "kvmtop: %s: none of these events in it; of others: --event %s\n",
+			j->shown, has);
+}
+
 static void say_what_was_not_recorded(const struct job *j)
 {
 	const struct report_recording *r = &j->rec;
@@ -302,6 +346,10 @@ static void say_what_is_missing(const struct job *j)
 			j->shown, s->broken);
 	if (j->o->perf_compat)
 		return;
+	if (!j->samples) {
+		say_not_recorded(j);
+		say_what_it_has(j);
+	}
 	if (s->lost || s->lost_samples)
 		fprintf(stderr,
 			"kvmtop: %s: %" PRIu64 " events were lost while recording; %" PRIu64

@@ -99,16 +99,25 @@ static void put_number(struct out *out, bool known, double v, bool sign)
 	out_printf(out, " %9s", known ? number(buf, sizeof(buf), v, sign) : "-");
 }
 
-static void put_percent(struct out *out, const struct diff_row *r)
+/* Two sides of one time: nothing came or went between them. */
+static bool is_of_sides(const struct diff *d)
+{
+	return d->side[0].part != DIFF_WHOLE;
+}
+
+static void put_percent(struct out *out, const struct diff *d, const struct diff_row *r)
 {
 	char buf[40];
 
 	if (!r->a_known || !r->b_known)
 		snprintf(buf, sizeof(buf), "-");
 	else if (r->a == 0)
-		snprintf(buf, sizeof(buf), r->b == 0 ? "0%%" : "new");
+		snprintf(buf, sizeof(buf), "%s",
+			 r->b == 0	  ? "0%"
+			 : is_of_sides(d) ? "only B"
+					  : "new");
 	else if (r->b == 0)
-		snprintf(buf, sizeof(buf), "gone");
+		snprintf(buf, sizeof(buf), "%s", is_of_sides(d) ? "only A" : "gone");
 	else if (r->b / r->a >= 100)
 		snprintf(buf, sizeof(buf), "x%.0f", fmin(r->b / r->a, 999999));
 	else
@@ -154,7 +163,7 @@ static void put_row(const struct diff *d, const struct diff_row *r, struct out *
 	put_number(out, r->a_known, r->a, false);
 	put_number(out, r->b_known, r->b, false);
 	put_number(out, r->a_known && r->b_known, r->b - r->a, true);
-	put_percent(out, r);
+	put_percent(out, d, r);
 	if (shares) {
 		put_share(out, r->share_a);
 		put_share(out, r->share_b);
@@ -171,7 +180,7 @@ static void put_part(const struct diff *d, size_t first, size_t n, size_t most, 
 	put_word(out, what == DIFF_HOSTS ? "WHAT" : "VM", VM_WIDTH);
 	out_text(out, " ");
 	put_word(out, what == DIFF_HOSTS ? "" : "WHAT", WHAT_WIDTH);
-	out_printf(out, " %9s %9s %9s %7s", "A", "B", "CHANGE", "BY");
+	out_printf(out, " %9s %9s %9s %7s", "A", "B", is_of_sides(d) ? "B - A" : "CHANGE", "BY");
 	if (what >= DIFF_WAITED)
 		out_printf(out, " %6s %6s", "%OF A", "%OF B");
 	out_text(out, "\n");

@@ -44,6 +44,7 @@ enum field_flag {
 	FIELD_SORT_UP = 2, /* sorts ascending first (names, numbers) */
 	FIELD_UNTRUSTED = 4, /* text that a guest or VMM chose */
 	FIELD_JSON_ONLY = 8,
+	FIELD_WORDS = 32, /* a list of words: cut between two of them */
 	FIELD_PROSE = 16, /* words for people: the text format joins them by _ */
 };
 

@@ -224,8 +224,8 @@ static const struct field cpu_fields[] = {
 	 UNIT_PCT, 6, 0, 50, 100, cpu_wait},
 	{"nvcpu", "vCPU", "vCPUs that ran here last", UNIT_NUMBER, 4, 0, 0, 0, cpu_nvcpu},
 	{"npinned", "PINNED", "vCPUs that may run here only", UNIT_NUMBER, 6, 0, 2, 0, cpu_npinned},
-	{"vcpus", "vCPUS", "which vCPUs ran here last: VM/vCPU", UNIT_TEXT, 24, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0,
-	 cpu_vcpus},
+	{"vcpus", "vCPUS", "which vCPUs ran here last: VM/vCPU", UNIT_TEXT, 24,
+	 FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED | FIELD_WORDS, 0, 0, cpu_vcpus},
 };
 
 const struct field_list field_list_cpu = FIELD_LIST("cpu", cpu_fields, struct snap_cpu);

@@ -186,11 +186,12 @@ static int take_number(struct parser *p, struct node *n)
 	return fail(p, "a number is wanted");
 }
 
-/* "in quotes" or one word. */
+/* "in quotes", 'in quotes' or one word. */
 static int take_text(struct parser *p, struct node *n)
 {
-	bool quoted = *p->at == '"';
-	size_t len = quoted ? strcspn(p->at + 1, "\"") : word_len(p->at);
+	bool quoted = *p->at == '"' || *p->at == '\'';
+	const char quote[] = {*p->at, '\0'};
+	size_t len = quoted ? strcspn(p->at + 1, quote) : word_len(p->at);
 
 	if (quoted && !p->at[len + 1])
 		return fail(p, "a closing quote is wanted");

@@ -3,7 +3,7 @@
  * --when: a condition over the fields of a row, and for how many intervals on end it held.
  *
  *   steal_max_pct>20 and exit_pct>5 for 3
- *   not (why = "" or name = "build farm")
+ *   not (why = "" or name = 'build farm')
  *
  * Comparisons < <= > >= = !=; numbers may have ns us ms s k M %; `and`, `or`, `not`,
  * parentheses. What is not known fulfils no comparison.

@@ -375,7 +375,7 @@ static void draw(const struct pane_ctx *c, const struct area *a)
 static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 {
 	const struct snap_sampling *s = &c->snap->sampling;
-	char off[16] = "";
+	char off[16] = "", lower[80] = "";
 
 	if (c->view->domains_off)
 		snprintf(off, sizeof(off), ", not %s%s%s%s",
@@ -383,9 +383,10 @@ static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 			 c->view->domains_off & VIEW_GUEST ? "G" : "",
 			 c->view->domains_off & VIEW_KERNEL ? "K" : "",
 			 c->view->domains_off & VIEW_USER ? "U" : "");
+	if (s->hz < s->wanted_hz)
+		snprintf(lower, sizeof(lower), " (lowered%s%s)", *s->why ? ": " : "", s->why);
 	if (s->open)
-		snprintf(out, size, "%s %u Hz%s%s", s->event, s->hz,
-			 s->hz < s->wanted_hz ? " (lowered)" : "", off);
+		snprintf(out, size, "%s %u Hz%s%s", s->event, s->hz, lower, off);
 }
 
 static bool all_off(const struct view *v)

@@ -20,6 +20,9 @@
 #define SETTINGS_MAX 65536
 #define LINE_SIZE 2048
 
+/* What of a line was not understood, where it is not all of it. */
+#define WORD 60
+
 struct target {
 	struct table_state *state;
 	struct column_choice *columns;
@@ -69,8 +72,8 @@ static void set_title(char *out, const char *title)
 	snprintf(out, VIEW_TITLE, "%s", title);
 }
 
-/* Names of columns that this version does not have are left out. */
-static bool take_columns(const struct target *t, char *value)
+/* Names of columns that this version does not have are left out; the first of them is told. */
+static bool take_columns(const struct target *t, char *value, char *word)
 {
 	char *save = NULL;
 
@@ -78,10 +81,12 @@ static bool take_columns(const struct target *t, char *value)
 	for (char *w = strtok_r(value, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
 		const struct field *f = field_find(t->table, trim(w));
 
+		if (!f && !word[0])
+			snprintf(word, WORD, "%s", trim(w));
 		if (f && t->columns->n < VIEW_COLUMNS)
 			set_title(t->columns->title[t->columns->n++], f->title);
 	}
-	return t->columns->n > 0;
+	return t->columns->n > 0 && !word[0];
 }
 
 static bool take_sort(const struct target *t, char *value)
@@ -117,14 +122,15 @@ static bool take_pane(struct view *v, const char *value)
 	return true;
 }
 
-static bool take(struct view *v, char *name, char *value, char *theme, size_t theme_size)
+static bool take(struct view *v, char *name, char *value, char *theme, size_t theme_size,
+		 char *word)
 {
 	struct target t;
 	struct theme any;
 	bool idle;
 
 	if (strncmp(name, "columns.", 8) == 0)
-		return find_target(v, name + 8, &t) && take_columns(&t, value);
+		return find_target(v, name + 8, &t) && take_columns(&t, value, word);
 	if (strncmp(name, "sort.", 5) == 0)
 		return find_target(v, name + 5, &t) && take_sort(&t, value);
 	if (strcmp(name, "pane") == 0)
@@ -145,10 +151,12 @@ static bool take(struct view *v, char *name, char *value, char *theme, size_t th
 	return true;
 }
 
-static bool take_line(struct view *v, const char *text, size_t len, char *theme, size_t theme_size)
+static bool take_line(struct view *v, const char *text, size_t len, char *theme, size_t theme_size,
+		      char *word)
 {
 	char line[LINE_SIZE], *name, *eq;
 
+	word[0] = '\0';
 	if (len >= sizeof(line) || memchr(text, '\0', len))
 		return false;
 	memcpy(line, text, len);
@@ -160,7 +168,7 @@ static bool take_line(struct view *v, const char *text, size_t len, char *theme,
 	if (!eq)
 		return false;
 	*eq = '\0';
-	return take(v, trim(name), trim(eq + 1), theme, theme_size);
+	return take(v, trim(name), trim(eq + 1), theme, theme_size, word);
 }
 
 int settings_parse(const char *text, size_t len, struct view *v, char *theme, size_t theme_size,
@@ -175,11 +183,13 @@ int settings_parse(const char *text, size_t len, struct view *v, char *theme, si
 	while (len) {
 		const char *nl = memchr(text, '\n', len);
 		size_t n = nl ? (size_t)(nl - text) : len;
+		char word[WORD];
 
 		line++;
-		if (!take_line(v, text, n, theme, theme_size) && !bad++ && wrong) {
+		if (!take_line(v, text, n, theme, theme_size, word) && !bad++ && wrong) {
 			wrong->line = line;
-			snprintf(wrong->text, sizeof(wrong->text), "%.*s", (int)n, text);
+			snprintf(wrong->text, sizeof(wrong->text), "%.*s",
+				 word[0] ? (int)strlen(word) : (int)n, word[0] ? word : text);
 		}
 		n += nl != NULL;
 		text += n;

@@ -20,7 +20,8 @@
 /* The first line that was not understood. */
 struct settings_wrong {
 	int line; /* from 1; 0: none */
-	char text[60]; /* its beginning, as it stands there */
+	char text[60]; /* its beginning, as it stands there; of columns the first that there is not
+			*/
 };
 
 /*

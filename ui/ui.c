@@ -20,12 +20,15 @@
 static void read_settings(struct ui *ui)
 {
 	struct settings_wrong wrong;
-	char text[PATH_MAX + 160];
+	char text[PATH_MAX + 160], more[40] = "";
+	int bad = settings_read(ui->settings, &ui->view, &wrong);
 
-	if (settings_read(ui->settings, &ui->view, &wrong) <= 0)
+	if (bad <= 0)
 		return;
-	snprintf(text, sizeof(text), "settings, line %d: '%s' is left out (%s)", wrong.line,
-		 wrong.text, ui->settings);
+	if (bad > 1)
+		snprintf(more, sizeof(more), ", and %d more line%s", bad - 1, bad > 2 ? "s" : "");
+	snprintf(text, sizeof(text), "settings, line %d: '%s' is left out%s (%s)", wrong.line,
+		 wrong.text, more, ui->settings);
 	ui_message(ui, ROLE_WARN, text);
 }
 

@@ -275,6 +275,11 @@ static const char *empty_reason(const struct ui *ui, char *buf, size_t size)
 		return "looking for VMs";
 	if (v->level != LEVEL_HOST)
 		return "no vCPU of this VM is known yet";
+	if (ui->cfg.want_vm)
+		return h->nvm ? "no VM here is selected by -p or -M: it has ended, or has not "
+				"begun; "
+				"waiting for one"
+			      : "no VM runs on this host; waiting for one that -p or -M selects";
 	return ui->cfg.can_demo ? "no VM runs on this host; D starts three small ones to look at"
 				: "no VM runs on this host";
 }

@@ -130,8 +130,29 @@ static void split_share(char *text, char *also, size_t size)
 	*blank = '\0';
 }
 
-static void text_cell(const struct table_ctx *c, const struct column *col, const struct cell *cell,
-		      const struct table_row *r, int width, char *out, size_t size)
+/* As many whole words as there is room for, and a mark where there are more. */
+static void cut_words(char *out, size_t size, const char *text, size_t width)
+{
+	size_t end = 0;
+
+	text_cut_middle(out, size, text, width);
+	if (utf8_width(text) <= width)
+		return;
+	for (const char *p = strchr(text, ' '); p; p = strchr(p + 1, ' ')) {
+		snprintf(out, size, "%.*s", (int)(p - text), text);
+		if (utf8_width(out) + 2 > width)
+			break;
+		end = (size_t)(p - text);
+	}
+	if (end)
+		snprintf(out, size, "%.*s ~", (int)end, text);
+	else
+		text_cut_middle(out, size, text, width);
+}
+
+static void text_cell(const struct table_ctx *c, const struct field *f, const struct column *col,
+		      const struct cell *cell, const struct table_row *r, int width, char *out,
+		      size_t size)
 {
 	char safe[CELL_TEXT], also[24], cut[CELL_TEXT];
 	int room;
@@ -143,7 +164,11 @@ static void text_cell(const struct table_ctx *c, const struct column *col, const
 	if (!safe[0])
 		also[0] = '\0';
 	room = width - (int)strlen(also) - (cell->mark ? 1 : 0);
-	text_cut_middle(cut, sizeof(cut), safe, (size_t)(room > 0 ? room : 0));
+	room = room > 0 ? room : 0;
+	if (f->flags & FIELD_WORDS)
+		cut_words(cut, sizeof(cut), safe, (size_t)room);
+	else
+		text_cut_middle(cut, sizeof(cut), safe, (size_t)room);
 	snprintf(out, size, "%s%s", cut, also);
 	if (cell->mark && strlen(out) + 2 < size)
 		strncat(out, (char[]){cell->mark, '\0'}, 2);
@@ -196,7 +221,7 @@ static void make_cell(const struct table_ctx *c, const struct field *f, const st
 
 	*role = cell_role(f, &cell, false);
 	if (f->unit == UNIT_TEXT) {
-		text_cell(c, col, &cell, r, width, out, size);
+		text_cell(c, f, col, &cell, r, width, out, size);
 	} else if (is_blank(r, f, &cell)) {
 		snprintf(out, size, "-");
 		*role = ROLE_DIM;

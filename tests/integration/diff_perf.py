@@ -127,6 +127,8 @@ def sides():
     n.ok(all(r["table"] == "symbol" for r in d["rows"]), "nothing but samples", d["rows"][:3])
     text = run("diff", "--host", "--guest", SAMPLES).stdout
     n.ok(", the host's side: " in text and ", the guests' side: " in text, "it is said which is which", text)
+    n.ok(" B - A " in text and not any(w in text.split() for w in ("new", "gone", "CHANGE")),
+         "nothing came or went between two sides of one time", text)
     d = diff(SAMPLES, SAMPLES)
     n.same([v["by"] for v in d["vms"]], ["there being one"], "one VM in either file needs no map")
     n.ok({r["kind"] for r in d["rows"]} >= {"host-kernel", "guest-kernel", "guest-user"}, "domains of whole files")

@@ -23,4 +23,14 @@ is "$("$KVMTOP" replay -b --table slow "$TEST_TMP/r.db" 2>&1 >/dev/null)" "kvmto
 is "$("$KVMTOP" replay -b --table host "$TEST_TMP/r.db" 2>&1 >/dev/null)" "" "and one that was"
 like "$("$KVMTOP" replay -b --at 06:37:10-06:37:08 "$TEST_TMP/r.db" 2>&1)" 'its end is before its beginning' \
 	"a range that ends before it begins"
+# Without rights: the folder that is not there cannot be made.
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o mode=755 none /var/lib; then
+	cp "$KVMTOP" /var/lib/kvmtop-copy
+	said=$(setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/kvmtop-copy record -n 1 2>&1)
+	is "$?" 1 "record as nobody"
+	is "$said" "kvmtop: /var/lib/kvmtop cannot be made: Permission denied: give -o FILE, or run as root" "says why"
+	umount /var/lib
+else
+	skip "record as nobody" "needs:root cannot mount here"
+fi
 tap_done

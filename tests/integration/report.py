@@ -261,6 +261,21 @@ def cut_short(file, pipe):
     ok(out.returncode in (0, 1) and out.stderr.count("\n") == 1, "a file without its end: one line", out.stderr)
 
 
+def kinds_of_a_file(file):
+    """A file without kvm_exit: what is not in it is no 0, and what is in it is said."""
+    old = f"{TMP}/native.data"
+    with open(old, "wb") as f, lzma.open(f"{DATA}/native-zstd-6.18.perf.data.xz") as xz:
+        f.write(xz.read())
+    shown = [run("-i", old, *e).stderr.replace(f"kvmtop: {old}: ", "").splitlines() for e in
+             ((), ("--event", "hypercall,userexit"), ("--event", "mmio"), ("--event", "vmexit", "--perf-compat"))]
+    has = "none of these events in it; of others: --event mmio,ioport,msr,userexit"
+    ok(shown == [["not recorded: vmexit: perf record -a -e 'kvm:*' has all kinds", has],
+                 ["not recorded: hypercall: perf record -a -e 'kvm:*' has all kinds"], [], []],
+       "kinds that were not recorded, and those that were", shown)
+    ok(not any("not recorded" in run("-i", file, "--event", e).stderr for e in ("vmexit,mmio,ioport", "all")),
+       "nothing is missing of perf kvm stat's")
+
+
 def formats_of_output(file):
     j = json.loads(run("-i", file, "--event", "vmexit,msr", "--format", "json").stdout)
     c = list(csv.DictReader(io.StringIO(run("-i", file, "--event", "vmexit,msr", "--format", "csv").stdout)))
@@ -293,6 +308,7 @@ def main():
     default_is_perf_and_the_list(file, "recording")
     ways = ways_to_read(file, rec)
     cut_short(file, ways)
+    kinds_of_a_file(file)
     formats_of_output(file)
     late_loss(rec, f"{TMP}/late.data")
     listed = 0

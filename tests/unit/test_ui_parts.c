@@ -560,7 +560,7 @@ static void settings_are_read(void **state)
 	assert_int_equal(parse("# mine\n\n sort.vms = %CPU reverse\ncolumns.vms = VM, %STEAL,NOPE\n"
 			       "pane = 2\nvcpus = yes\nidle = no\ntotals = yes\ntheme = light",
 			       &v, theme),
-			 0);
+			 1);
 	assert_string_equal(v.list[LIST_VMS].sort, "%CPU");
 	assert_true(v.list[LIST_VMS].reverse);
 	assert_int_equal(v.list_columns[LIST_VMS].n, 2);
@@ -581,6 +581,13 @@ static void settings_are_read(void **state)
 	assert_int_equal(wrong.line, 2);
 	assert_string_equal(wrong.text, "theme = bogus");
 	assert_string_equal(theme, "");
+	static const char column[] = "\ncolumns.vms = VM, %NOPE ,%CPU,NO\n";
+
+	assert_int_equal(settings_parse(column, strlen(column), &v, theme, sizeof(theme), &wrong),
+			 1);
+	assert_int_equal(wrong.line, 2);
+	assert_string_equal(wrong.text, "%NOPE");
+	assert_int_equal(v.list_columns[LIST_VMS].n, 2);
 	assert_int_equal(settings_parse("pane = 2\n", 9, &v, theme, sizeof(theme), &wrong), 0);
 	assert_int_equal(wrong.line, 0);
 }

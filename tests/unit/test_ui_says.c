@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "keymap.h"
@@ -198,14 +200,74 @@ static void guessed_vms_are_marked(void **state)
 	assert_true(on_screen(f, "~4 VM"));
 }
 
+static bool none_of_them(const void *ctx, const struct snap_vm *vm)
+{
+	(void)ctx;
+	(void)vm;
+	return false;
+}
+
+/* A VM that -p named and that has ended leaves a list that says so; the host has others. */
+static void a_list_of_no_selected_vm(void **state)
+{
+	const struct ui_config cfg = {
+		.delay_s = 1, .utc = true, .want_vm = none_of_them, .can_demo = true};
+	struct fixture *f = *state;
+
+	ui_free(f->ui);
+	f->ui = ui_new(&cfg);
+	assert_non_null(f->ui);
+	next_snapshot(f);
+	assert_true(on_screen(f, "no VM here is selected by -p or -M: it has ended"));
+}
+
+/* Bad lines of the settings: the first, and how many there are. */
+static void slips_in_the_settings(void **state)
+{
+	char path[] = "/tmp/kvmtop-test-XXXXXX";
+	const struct ui_config cfg = {.delay_s = 1, .utc = true, .settings = path};
+	static const char text[] = "bogus = 3\ncolumns.vms = VM,%NOPE,%CPU\nsort.vms = no\n";
+	struct fixture *f = *state;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	close(fd);
+	ui_free(f->ui);
+	f->ui = ui_new(&cfg);
+	unlink(path);
+	assert_non_null(f->ui);
+	next_snapshot(f);
+	assert_true(on_screen(f, "settings, line 1: 'bogus = 3' is left out, and 2 more lines (/"));
+}
+
+/* Of the vCPUs of a CPU as many as there is room for, each whole. */
+static void a_list_of_words_is_cut_between_them(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "6");
+	resize(f, 24, 100);
+	assert_true(on_screen(f, " instance-0000a1/3 ~"));
+	resize(f, 24, 132);
+	assert_true(on_screen(f, " instance-0000a1/3 web01/1"));
+}
+
 int main(void)
 {
 #define SAYS(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		SAYS(panes_of_a_vm_that_ended), SAYS(panes_of_a_vcpu_that_ended),
-		SAYS(pins_in_the_row_in_full),	SAYS(where_guest_code_is_known),
-		SAYS(graphs_have_titles),	SAYS(columns_of_both),
-		SAYS(guessed_vms_are_marked),	SAYS(what_mends_it_is_whole),
+		SAYS(panes_of_a_vm_that_ended),
+		SAYS(panes_of_a_vcpu_that_ended),
+		SAYS(pins_in_the_row_in_full),
+		SAYS(where_guest_code_is_known),
+		SAYS(graphs_have_titles),
+		SAYS(columns_of_both),
+		SAYS(guessed_vms_are_marked),
+		SAYS(what_mends_it_is_whole),
+		SAYS(a_list_of_no_selected_vm),
+		SAYS(slips_in_the_settings),
+		SAYS(a_list_of_words_is_cut_between_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

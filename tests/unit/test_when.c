@@ -57,6 +57,7 @@ static void compares(void **state)
 	assert_true(holds("%CPU<=371.24", 0));
 	assert_true(holds("name = web01", 0));
 	assert_true(holds("name != \"web 01\"", 0));
+	assert_true(holds("name = 'web01' and name != 'web 01'", 0));
 	assert_true(holds("why = \"steal 31%\"", 0));
 	assert_true(holds("uuid = \"\"", 1));
 }
@@ -156,6 +157,7 @@ static void refuses(void **state)
 					  "name<x",
 					  "name=",
 					  "name=\"x",
+					  "name='x\"",
 					  "not",
 					  "steal>1 steal>2"};
 	char deep[400], err[400];
