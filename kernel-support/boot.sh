@@ -16,7 +16,8 @@ cp -u "$kernel/vmlinux" "$guest"
 if [ "${KERNEL_DEBUG:-}" != 1 ]; then
 	exec "$top/tests/lab/run.sh" --kernel "$guest" "$@"
 fi
-host=$top/build/lab/vmlinux-debug
+# It has to unpack itself: where an unpacked one begins (PVH) KASAN is called before it is ready, and nothing comes of it.
+host=$top/build/lab/bzImage-debug
 kernel=$("$top/kernel-support/build.sh")
-cp -u "$kernel/vmlinux" "$host"
+cp -u "$kernel/bzImage" "$host"
 exec "$top/tests/lab/run.sh" --kernel "$host" --guest-kernel "$guest" --silence 300 "$@"

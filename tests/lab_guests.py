@@ -12,6 +12,8 @@ import socket
 import subprocess
 import time
 
+from patience import PATIENCE
+
 WHERE = "/tmp/lab-guests"  # in the lab, where /tmp is empty at first
 NAMES = {"web01": 2, "db02": 1}  # vCPUs
 MOVED = ("db02",)  # whose kernel KASLR moves, as a host's kernel does that unpacks itself
@@ -25,7 +27,7 @@ class Line:
 
     def __init__(self, path, limit):
         self.s, self.rest = socket.socket(socket.AF_UNIX), b""
-        end = time.monotonic() + limit
+        end = time.monotonic() + limit * PATIENCE
         while True:
             try:
                 self.s.connect(path)
@@ -36,12 +38,12 @@ class Line:
                 time.sleep(0.2)
 
     def send(self, text):
-        self.s.settimeout(20)
+        self.s.settimeout(20 * PATIENCE)
         self.s.sendall(text.encode() + b"\n")
 
     def next(self, limit):
         """A line, or None when there is none in time."""
-        end = time.monotonic() + limit
+        end = time.monotonic() + limit * PATIENCE
         while b"\n" not in self.rest:
             left = end - time.monotonic()
             if left <= 0:
@@ -59,9 +61,9 @@ class Line:
 
     def until(self, word, limit):
         """Lines until one is `word`; False when it does not come."""
-        end = time.monotonic() + limit
+        end = time.monotonic() + limit * PATIENCE
         while (left := end - time.monotonic()) > 0:
-            if self.next(left) == word:
+            if self.next(left / PATIENCE) == word:
                 return True
         return False
 
@@ -90,7 +92,7 @@ class QemuGuest:
                 "-qmp", f"unix:{self.at}.qmp,server=on,wait=off", "-pidfile", f"{self.at}.pid"]
         with open(f"{self.at}.log", "wb") as log:
             p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 30 * PATIENCE
         while not (os.path.exists(f"{self.at}.pid") and os.path.getsize(f"{self.at}.pid")):
             if p.poll() is not None or time.monotonic() > end:
                 with open(f"{self.at}.log", encoding="utf-8", errors="replace") as f:
@@ -120,9 +122,9 @@ class QemuGuest:
     def address(self, symbol):
         """Where its kernel has a symbol, by its own /proc/kallsyms; 0: it has none."""
         self.console.send(f"symbol {symbol}")
-        end = time.monotonic() + 60
+        end = time.monotonic() + 60 * PATIENCE
         while (left := end - time.monotonic()) > 0:
-            words = (self.console.next(left) or "").split()
+            words = (self.console.next(left / PATIENCE) or "").split()
             if words[:2] == ["symbol", symbol]:
                 return int(words[2], 16)
         raise RuntimeError(f"{self.name} does not say where {symbol} is")
@@ -155,7 +157,7 @@ class QemuGuest:
     def end(self, limit=60):
         """Powers it off."""
         self.console.send("end")
-        end = time.monotonic() + limit
+        end = time.monotonic() + limit * PATIENCE
         while time.monotonic() < end:
             if not os.path.exists(f"/proc/{self.pid}"):
                 return

@@ -19,6 +19,8 @@ import sys
 import threading
 import time
 
+from patience import PATIENCE
+
 TOP = os.environ.get("TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BUILD", os.path.join(TOP, "build"))
 KVMTOP = os.environ.get("KVMTOP", os.path.join(BUILD, "kvmtop"))
@@ -135,7 +137,7 @@ def child(argv, **kw):
 def run(*args, limit=60, env=None, **more):
     """kvmtop to its end, without input; what it printed and its status."""
     return subprocess.run([KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=limit, check=False, env={**os.environ, **(env or {})}, **more)
+                          timeout=limit * PATIENCE, check=False, env={**os.environ, **(env or {})}, **more)
 
 
 class Lines:
@@ -146,7 +148,7 @@ class Lines:
 
     def next(self, limit):
         """A line without its end, or None at the end of the pipe."""
-        end = time.monotonic() + limit
+        end = time.monotonic() + limit * PATIENCE
         while b"\n" not in self.rest:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.fd], [], [], left)[0]:
@@ -212,7 +214,7 @@ class Guest:
                 self.counts.append(json.loads(line))
             elif line.startswith("ready"):  # -L: made after the go
                 self._vcpu(line)
-        if self.p.wait(limit) != 0:
+        if self.p.wait(limit * PATIENCE) != 0:
             raise RuntimeError(f"tinyvm-run: exit status {self.p.returncode}")
         return self.counts
 
@@ -255,7 +257,7 @@ class Kvmtop:
     def next(self):
         """The next record, None after the last one."""
         try:
-            line = self.queue.get(timeout=self.delay * 5 + 60)
+            line = self.queue.get(timeout=(self.delay * 5 + 60) * PATIENCE)
         except queue.Empty:
             raise TimeoutError(f"no record; stderr: {self.stderr()}") from None
         if line is None:
@@ -272,7 +274,7 @@ class Kvmtop:
 
     def until(self, condition, seconds, what):
         """Records until condition(record); the record, or a failed test and None."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             r = self.next()
             if r is None:
@@ -304,7 +306,7 @@ class Kvmtop:
         """The records until it ends by itself (-n); all records."""
         while self.next() is not None:
             pass
-        self.status = self.p.wait(20)
+        self.status = self.p.wait(20 * PATIENCE)
         return self.records
 
 

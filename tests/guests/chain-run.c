@@ -237,6 +237,11 @@ int main(int argc, char **argv)
 
 	if (memory == MAP_FAILED)
 		die("memory");
+	/*
+	 * The host unmaps pages for a moment when it makes a large one of them, and a sample in
+	 * that moment has no callers. An error: it has no large pages.
+	 */
+	madvise(memory, MEMORY, MADV_NOHUGEPAGE);
 	map_pages(memory);
 	memcpy(memory + CODE, m->code->entry, (size_t)(m->code->end - m->code->entry));
 	for (int i = 3; i < argc; i++) {

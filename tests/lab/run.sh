@@ -220,8 +220,8 @@ next_line() {
 		[ "$quiet" -lt "$silence" ] || return 2
 		echo >&7
 		case $quiet in
-		15) wake_up ;;
-		25) translate_anew ;;
+		"$((silence * 3 / 8))") wake_up ;; # a debug kernel takes its time, and has a longer silence
+		"$((silence * 5 / 8))") translate_anew ;;
 		esac
 	done
 }
