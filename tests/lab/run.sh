@@ -274,7 +274,10 @@ follow() {
 		'') ;;
 		*) printf '%s\n' "$line" ;;
 		esac
-		[ -z "$woken" ] || [ "$r" -eq 2 ] || echo "lab: it was silent until $woken" >&2
+		if [ -n "$woken" ] && [ "$r" -ne 2 ]; then
+			echo "lab: it was silent until $woken" >&2
+			heard=() # its CPUs were in that as well
+		fi
 		woken=''
 		[ "$r" -eq 2 ] && return 1
 		[ "$r" -eq 1 ] && return 0
