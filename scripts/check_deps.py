@@ -34,7 +34,7 @@ LAYERS = {
     "top": ("src/main src/cmd_* src/engine src/engine_* src/reader src/governor src/options "
             "src/doctor src/demo src/demo_* src/selection src/options_* src/commands src/batch_out "
             "src/report src/report_* src/screen src/replay src/recorder src/merge src/merge_* "
-            "src/child src/vm_find src/trace_guest src/bundle src/bundle_*", "*"),
+            "src/child src/signals src/vm_find src/trace_guest src/bundle src/bundle_*", "*"),
 }
 
 # Libraries: the headers, and the files or layers that may include them.

@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "commands.h"
+#include "signals.h"
 #include "text.h"
 #include "when.h"
 
@@ -44,19 +44,6 @@ static int open_format(struct batch_out *b, char *err, size_t size)
 		.whole = o->format == FORMAT_JSON && !o->table,
 	};
 	return b->format->open(&b->job, &b->state, err, size);
-}
-
-static int open_signals(struct batch_out *b)
-{
-	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		sigaddset(&set, wanted[i]);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	b->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return b->sigfd < 0 ? -errno : 0;
 }
 
 static bool any_vcpu(const struct batch_out *b, const struct snapshot *s, const struct snap_vm *vm)
@@ -144,12 +131,10 @@ static void check_guests(struct batch_out *b, const struct snapshot *s)
 
 int batch_out_open(struct batch_out *b, const struct options *o, char *err, size_t size)
 {
-	int rc;
-
 	b->o = o;
-	rc = open_signals(b);
-	if (rc)
-		return rc;
+	b->sigfd = signals_open(false, NULL);
+	if (b->sigfd < 0)
+		return b->sigfd;
 	b->out = out_new(STDOUT_FILENO, b->sigfd, GRACE_MS);
 	return b->out ? open_format(b, err, size) : -ENOMEM;
 }

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "child.h"
 #include "clock.h"
 #include "commands.h"
+#include "signals.h"
 #include "sysroot.h"
 #include "tar.h"
 #include "store_time.h"
@@ -103,15 +103,8 @@ static void list(const struct bundle *b)
 /* SIGINT and its like end a bundle between two intervals or parts, and what was written goes. */
 static int block_signals(struct bundle *b)
 {
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		sigaddset(&set, wanted[i]);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	b->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return b->sigfd < 0 ? -errno : 0;
+	b->sigfd = signals_open(true, NULL);
+	return b->sigfd < 0 ? b->sigfd : 0;
 }
 
 bool bundle_was_ended(struct bundle *b)

@@ -29,6 +29,7 @@
 #include "host_facts.h"
 #include "options.h"
 #include "priority.h"
+#include "signals.h"
 #include "store.h"
 #include "store_time.h"
 #include "sysroot.h"
@@ -318,17 +319,12 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 /* Blocked before any thread is made, so that all of them inherit it. */
 static int open_signals(struct recorder *r)
 {
-	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		sigaddset(&set, wanted[i]);
-	pthread_sigmask(SIG_BLOCK, &set, &r->before);
-	r->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->sigfd = signals_open(true, &r->before);
+	if (r->sigfd < 0)
+		return r->sigfd;
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
 	r->wrote_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return r->sigfd < 0 || r->stop_fd < 0 || r->wrote_fd < 0 ? -errno : 0;
+	return r->stop_fd < 0 || r->wrote_fd < 0 ? -errno : 0;
 }
 
 static int start_writer(struct recorder *r)

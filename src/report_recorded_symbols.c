@@ -8,8 +8,11 @@
 #include "filter.h"
 #include "report_recording.h"
 
-static bool same(const struct recorded_symbol *r, const struct snap_symbol *y)
+static bool same(const void *rows, uint32_t row, const void *what)
 {
+	const struct recorded_symbol *r = (const struct recorded_symbol *)rows + row;
+	const struct snap_symbol *y = what;
+
 	return r->other == y->other && (y->other || r->domain == y->key.domain) &&
 	       strcmp(r->name, y->name) == 0 && strcmp(r->module, y->module) == 0;
 }
@@ -28,45 +31,15 @@ static uint64_t hash_of(const char *name, const char *module)
 	return h ^ h >> 32;
 }
 
-static int make_room(struct recorded_samples *r)
-{
-	size_t n = r->nslots ? r->nslots * 2 : 256;
-	struct recorded_symbol *more;
-	uint32_t *slot;
-
-	if (r->n * 2 < r->nslots)
-		return 0;
-	more = reallocarray(r->row, n / 2, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	r->row = more;
-	slot = calloc(n, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(r->slot);
-	r->slot = slot;
-	r->nslots = n;
-	for (size_t i = 0; i < r->n; i++) {
-		size_t at = hash_of(r->row[i].name, r->row[i].module) & (n - 1);
-
-		while (slot[at])
-			at = (at + 1) & (n - 1);
-		slot[at] = (uint32_t)i + 1;
-	}
-	return 0;
-}
-
 static int add_symbol(struct recorded_samples *r, const struct snap_symbol *y)
 {
 	struct recorded_symbol *row;
-	size_t at;
+	uint32_t *at;
 
-	if (make_room(r))
+	if (report_slots_room(&r->slots, &r->row, r->n, sizeof(*r->row)))
 		return -ENOMEM;
-	at = hash_of(y->name, y->module) & (r->nslots - 1);
-	while (r->slot[at] && !same(&r->row[r->slot[at] - 1], y))
-		at = (at + 1) & (r->nslots - 1);
-	if (!r->slot[at]) {
+	at = report_slots_find(&r->slots, hash_of(y->name, y->module), same, r->row, y);
+	if (!*at) {
 		row = &r->row[r->n];
 		*row = (struct recorded_symbol){
 			.domain = y->other ? DOMAIN_NR : y->key.domain,
@@ -79,9 +52,9 @@ static int add_symbol(struct recorded_samples *r, const struct snap_symbol *y)
 			free(row->module);
 			return -ENOMEM;
 		}
-		r->slot[at] = (uint32_t)++r->n;
+		*at = (uint32_t)++r->n;
 	}
-	r->row[r->slot[at] - 1].n += y->samples;
+	r->row[*at - 1].n += y->samples;
 	return 0;
 }
 
@@ -133,9 +106,7 @@ void recorded_samples_sort(struct recorded_samples *r)
 {
 	if (r->n)
 		qsort(r->row, r->n, sizeof(*r->row), by_samples);
-	free(r->slot); /* it was of the order before */
-	r->slot = NULL;
-	r->nslots = 0;
+	report_slots_free(&r->slots); /* they were of the order before */
 }
 
 void recorded_samples_free(struct recorded_samples *r)
@@ -145,6 +116,6 @@ void recorded_samples_free(struct recorded_samples *r)
 		free(r->row[i].module);
 	}
 	free(r->row);
-	free(r->slot);
+	report_slots_free(&r->slots);
 	*r = (struct recorded_samples){0};
 }

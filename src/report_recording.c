@@ -17,68 +17,34 @@
 
 /* ---- rows ---- */
 
-static bool same(const struct recorded_row *r, const struct snap_exit *x)
+static bool same(const void *rows, uint32_t row, const void *what)
 {
+	const struct recorded_row *r = (const struct recorded_row *)rows + row;
+	const struct snap_exit *x = what;
+
 	return r->key == x->key && r->kind == x->kind && r->dir == x->dir && r->isa == x->isa &&
 	       r->other == x->other;
 }
 
-static uint64_t hash_of(uint8_t kind, uint8_t dir, bool other, uint64_t key)
+static uint64_t hash_of(const struct snap_exit *x)
 {
-	uint64_t h = (key ^ (uint64_t)kind << 56 ^ (uint64_t)dir << 48 ^ (uint64_t)other << 40) *
+	uint64_t h = (x->key ^ (uint64_t)x->kind << 56 ^ (uint64_t)x->dir << 48 ^
+		      (uint64_t)x->other << 40) *
 		     UINT64_C(0x9e3779b97f4a7c15);
 
 	return h >> 32;
 }
 
-static size_t slot_of(const struct report_recording *r, const struct snap_exit *x)
-{
-	size_t i = hash_of(x->kind, x->dir, x->other, x->key) & (r->nslots - 1);
-
-	while (r->slot[i] && !same(&r->row[r->slot[i] - 1], x))
-		i = (i + 1) & (r->nslots - 1);
-	return i;
-}
-
-static int make_room(struct report_recording *r)
-{
-	size_t n = r->nslots ? r->nslots * 2 : 256;
-	struct recorded_row *more;
-	uint32_t *slot;
-
-	if (r->n * 2 < r->nslots)
-		return 0;
-	more = reallocarray(r->row, n / 2, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	r->row = more;
-	slot = calloc(n, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	free(r->slot);
-	r->slot = slot;
-	r->nslots = n;
-	for (size_t i = 0; i < r->n; i++) {
-		const struct recorded_row *o = &r->row[i];
-		size_t at = hash_of(o->kind, o->dir, o->other, o->key) & (n - 1);
-
-		while (slot[at])
-			at = (at + 1) & (n - 1);
-		slot[at] = (uint32_t)i + 1;
-	}
-	return 0;
-}
-
 static struct recorded_row *row_of(struct report_recording *r, const struct snap_exit *x)
 {
 	struct recorded_row *row;
-	size_t at;
+	uint32_t *at;
 
-	if (make_room(r))
+	if (report_slots_room(&r->slots, &r->row, r->n, sizeof(*r->row)))
 		return NULL;
-	at = slot_of(r, x);
-	if (r->slot[at])
-		return &r->row[r->slot[at] - 1];
+	at = report_slots_find(&r->slots, hash_of(x), same, r->row, x);
+	if (*at)
+		return &r->row[*at - 1];
 	row = &r->row[r->n];
 	*row = (struct recorded_row){.kind = x->kind,
 				     .dir = x->dir,
@@ -88,7 +54,7 @@ static struct recorded_row *row_of(struct report_recording *r, const struct snap
 				     .name = strdup(x->name)};
 	if (!row->name)
 		return NULL;
-	r->slot[at] = (uint32_t)++r->n;
+	*at = (uint32_t)++r->n;
 	return row;
 }
 
@@ -232,7 +198,7 @@ void report_recording_free(struct report_recording *r)
 	for (size_t i = 0; i < r->n; i++)
 		free(r->row[i].name);
 	free(r->row);
-	free(r->slot);
+	report_slots_free(&r->slots);
 	free(r->why);
 	free(r->mend);
 	recorded_samples_free(&r->samples);

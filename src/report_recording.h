@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report_slots.h"
 #include "snapshot.h"
 #include "store_tally.h"
 
@@ -41,8 +42,7 @@ struct recorded_samples {
 	double domain[DOMAIN_NR]; /* how many of them */
 	struct recorded_symbol *row;
 	size_t n;
-	uint32_t *slot; /* open addressing while reading: index + 1 */
-	size_t nslots;
+	struct report_slots slots; /* while reading */
 };
 
 struct report_recording {
@@ -50,9 +50,8 @@ struct report_recording {
 		*filter; /* -p, -M: only these VMs; --vcpu: only these vCPUs; NULL: all */
 	unsigned kinds; /* KIND_BIT */
 	struct recorded_row *row;
-	size_t n, room;
-	uint32_t *slot; /* open addressing: index + 1 */
-	size_t nslots;
+	size_t n;
+	struct report_slots slots;
 	int64_t first, last; /* ns since 1970: where the first interval begins and the last ends */
 	int64_t length; /* ns, all intervals together */
 	int64_t gap; /* ns between intervals in which nobody recorded, ngaps times */

@@ -26,6 +26,8 @@ struct key {
 /* The mean of one value: known for this long. */
 struct mean {
 	double sum, time;
+	bool partial; /* some part's was */
+	uint8_t why;
 };
 
 /* Of a row of exits. */
@@ -260,13 +262,34 @@ static void add_means(struct merge_table *t, size_t at, const char *row, double 
 				continue;
 			m->sum += v.v * dt;
 			m->time += dt;
+			if (v.state == VALUE_PARTIAL && !m->partial) {
+				m->partial = true;
+				m->why = v.why;
+			}
 		}
 	}
 }
 
-/* A value that is not known now but was is partly known. */
-static void set_means(struct merge_table *t, size_t at)
+/* Of a VM that came or went within the interval figures are of the time in which it was there. */
+static bool was_away(const struct merger *m, const struct merge_table *t, size_t at)
 {
+	switch (t->t->id) {
+	case STORE_VMS:
+	case STORE_VCPUS:
+	case STORE_THREADS:
+		return t->time[at] < m->dt; /* whole nanoseconds: sums of them are exact */
+	default:
+		return false;
+	}
+}
+
+/*
+ * A value that is not known now but was is partly known, as is one that was partly known in a part
+ * or of which there is nothing in some.
+ */
+static void set_means(const struct merger *merger, struct merge_table *t, size_t at)
+{
+	const bool away = was_away(merger, t, at);
 	const struct mean *m = t->mean + at * t->nvalue;
 	char *row = t->row + at * t->t->row_size;
 	struct value v;
@@ -278,8 +301,8 @@ static void set_means(struct merge_table *t, size_t at)
 			if (m->time <= 0)
 				continue;
 			memcpy(&v, p, sizeof(v));
-			if (!value_has(v))
-				v = value_partial(0, WHY_NONE);
+			if (!value_has(v) || away || m->partial)
+				v = value_partial(0, m->partial ? m->why : WHY_NONE);
 			v.v = m->sum / m->time;
 			memcpy(p, &v, sizeof(v));
 		}
@@ -650,7 +673,7 @@ static void finish_rows(const struct merger *m, struct merge_table *t)
 		char *row = t->row + i * t->t->row_size;
 
 		memcpy(kept, row, t->t->row_size);
-		set_means(t, i);
+		set_means(m, t, i);
 		restore_row(m, t, i, row, kept);
 	}
 }

@@ -22,8 +22,9 @@
 #define STORE_VERSION_WAITED 3
 
 /*
- * More than any clock, interval or count of a recording has; sums and differences of a few of them
- * do not overflow. Plain numbers, since they are part of SQL too.
+ * More than any clock, interval or count of a recording has. Only a check, of what is read: sums
+ * and differences of three times (a wall clock less how long ago another one was) must not
+ * overflow, which they could with twice as much. Plain numbers, since they are part of SQL too.
  */
 #define STORE_TIME_MOST 2305843009213693952 /* 2^61 ns: 2043 */
 #define STORE_DT_MOST 9007199254740992 /* 2^53 ns */

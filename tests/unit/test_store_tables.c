@@ -14,6 +14,7 @@
 #include "store.h"
 #include "store_code.h"
 #include "store_file.h"
+#include "store_merge.h"
 #include "store_reduce.h"
 #include "store_worst.h"
 /* The helper is part of each test program that needs it. */
@@ -245,6 +246,51 @@ static void longer_intervals_have_less_of_vcpus(void **state)
 	snapshot_unref(s);
 }
 
+static enum value_state cpu_state(const struct snapshot *s, uint32_t id)
+{
+	for (size_t i = 0; i < s->nvms; i++)
+		if (s->vms[i].id == id) {
+			assert_int_equal(s->vcpus[s->vms[i].vcpu_first].use.cpu.state,
+					 s->vms[i].use.cpu.state);
+			return (enum value_state)s->vms[i].use.cpu.state;
+		}
+	return VALUE_PENDING;
+}
+
+/* Figures of a VM that was there for a part are of that part, and marked, however often merged. */
+static void what_was_there_for_a_part_is_marked(void **state)
+{
+	struct snapshot *part[3], *sum = NULL, *again = NULL;
+	uint32_t first, third;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		const struct made m = {.nvms = i == 1 ? 2 : 3, .step = i};
+
+		part[i] = made_snapshot(&m);
+		part[i]->dt = NS_PER_S;
+	}
+	first = part[0]->vms[0].id;
+	third = part[0]->vms[2].id;
+	/* It went. */
+	assert_int_equal(store_merge(part, 2, &sum), 0);
+	assert_int_equal(cpu_state(sum, first), VALUE_KNOWN);
+	assert_int_equal(cpu_state(sum, third), VALUE_PARTIAL);
+	/* It was there for all of the last part, and not of the sum. */
+	assert_int_equal(store_merge((struct snapshot *[]){sum, part[2]}, 2, &again), 0);
+	assert_int_equal(cpu_state(again, first), VALUE_KNOWN);
+	assert_int_equal(cpu_state(again, third), VALUE_PARTIAL);
+	snapshot_unref(again);
+	snapshot_unref(sum);
+	/* It came. */
+	assert_int_equal(store_merge(part + 1, 2, &sum), 0);
+	assert_int_equal(cpu_state(sum, first), VALUE_KNOWN);
+	assert_int_equal(cpu_state(sum, third), VALUE_PARTIAL);
+	snapshot_unref(sum);
+	for (unsigned i = 0; i < 3; i++)
+		snapshot_unref(part[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(offsets_of_lost_intervals_are_kept, make_dir,
 						drop_dir),
 		cmocka_unit_test(longer_intervals_have_less_of_vcpus),
+		cmocka_unit_test(what_was_there_for_a_part_is_marked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
