@@ -283,7 +283,7 @@ static void clear_vms(struct snapshot *s)
 	struct snap_cpu *c = (struct snap_cpu *)s->cpus;
 
 	for (size_t i = 0; i < s->nvms; i++)
-		vm[i].title = vm[i].cmdline = vm[i].cgroup = "";
+		vm[i].title = vm[i].cmdline = vm[i].cgroup = vm[i].quota_file = "";
 	for (size_t i = 0; i < s->nvcpus; i++)
 		v[i].comm = plain_comm(v[i].comm);
 	for (size_t i = 0; i < s->nthreads; i++)

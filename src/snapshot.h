@@ -323,7 +323,7 @@ struct snap_vm {
 	enum why_kind why;
 	const char *why_text; /* "quota", "steal 31%", "MSR_WRITE 41%", "" */
 	uint64_t quota_us, period_us; /* tightest; 0 none */
-	/* The quota that held it back most, else the tightest: NULL: none, or a recording. */
+	/* The quota that held it back most, else the tightest: NULL or "": none. */
 	const char *quota_file;
 	double quota_held_pct; /* of one CPU; 0 not known */
 	bool quota_shared; /* with other VMs */

@@ -250,6 +250,9 @@ static const struct store_field vm_fields[] = {
 	PART(33, struct snap_vm, waits, waits_fields),
 	PART(34, struct snap_vm, slow, slows_fields),
 	PART(35, struct snap_vm, pmu, pmu_fields),
+	ONE(36, TEXT, struct snap_vm, quota_file),
+	ONE(37, NUMBER, struct snap_vm, quota_held_pct),
+	ENUM(38, U8, struct snap_vm, quota_shared, 1),
 	END,
 };
 
