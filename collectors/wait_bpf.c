@@ -18,6 +18,7 @@
 #include <bpf/libbpf.h>
 #include <event-parse.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -227,7 +228,10 @@ static int load(struct wait_bpf *b, const struct sw_config *c)
 	return rc ? rc : map_all(b);
 }
 
-/* No sampling: the event is there for the program's sake only, and counts on all CPUs. */
+/*
+ * No sampling: the event is there for the program's sake only, which runs on all CPUs. Enabled, it
+ * would be counted after the program on its own CPU each time.
+ */
 static int attach(struct wait_bpf *b, const struct event *e, int cpu, struct bpf_link **out)
 {
 	struct bpf_program *p = bpf_object__find_program_by_name(b->object, e->program);
@@ -244,8 +248,10 @@ static int attach(struct wait_bpf *b, const struct event *e, int cpu, struct bpf
 	if (fd < 0)
 		return -errno;
 	*out = bpf_program__attach_perf_event(p, fd);
-	if (*out)
+	if (*out) {
+		(void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 		return 0;
+	}
 	fd = (close(fd), -errno);
 	return fd ? fd : -EINVAL;
 }
