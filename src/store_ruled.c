@@ -108,7 +108,8 @@ static int take_figure(struct store_get *c, const struct ruled *r, uint8_t form,
 
 	switch (form) {
 	case FORM_ZERO:
-		*v = r->use == FOLLOWS_FIGURE ? r->follows : 0;
+		/* Below 0 where a figure that it follows from is damaged: none of them can be. */
+		*v = r->use == FOLLOWS_FIGURE && !(r->follows < 0) ? r->follows : 0;
 		break;
 	case FORM_RAW:
 		raw = store_get_bytes(c, sizeof(*v));

@@ -182,6 +182,36 @@ static void a_row_in_the_way_is_damage(void **state)
 	assert_int_equal(read_all(f), 2);
 }
 
+/* A damaged figure of a vCPU: what follows from it is not below 0. */
+static void nothing_follows_below_zero(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	const struct made m = {.nvms = 1};
+	struct snapshot *s = made_snapshot(&m);
+	struct snap_vm *vm = (struct snap_vm *)s->vms;
+	struct snap_vcpu *v = (struct snap_vcpu *)s->vcpus;
+	struct store_at at = {0};
+
+	assert_true(vm->vcpu_n > 0);
+	for (uint32_t i = 0; i < vm->vcpu_n; i++)
+		v[vm->vcpu_first + i].use.cpu = value_known(50);
+	vm->use.cpu = value_known(10);
+	vm->io_pct = value_known(10 - 50.0 * vm->vcpu_n);
+	s->dt = S;
+	s->wall = (struct timespec){.tv_sec = BEGIN / S + 1};
+	assert_int_equal(store_write(st, s, 0), 0);
+	snapshot_unref(s);
+	s = NULL;
+	assert_int_equal(store_find(st, STORE_LAST, 0, &at), 0);
+	assert_int_equal(store_read(st, at.id, &s), 0);
+	assert_int_equal(s->vms[0].io_pct.state, VALUE_KNOWN);
+	assert_float_equal(s->vms[0].io_pct.v, 0, 0);
+	assert_float_equal(s->vms[0].use.cpu.v, 10, 0);
+	snapshot_unref(s);
+	store_close(st);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +219,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ids_at_their_end_are_damage, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(rows_without_an_interval, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_row_in_the_way_is_damage, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(nothing_follows_below_zero, make_dir, drop_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
