@@ -701,7 +701,8 @@ static int put_rows(struct merger *m, struct merge_table *t)
 	rows = snapshot_alloc_unset(m->out, t->n, t->t->row_size);
 	if (!rows)
 		return -ENOMEM;
-	memcpy(rows, t->row, t->n * t->t->row_size);
+	if (t->n)
+		memcpy(rows, t->row, t->n * t->t->row_size);
 	memcpy(base + t->t->rows_at, &rows, sizeof(rows));
 	memcpy(base + t->t->n_at, &t->n, sizeof(t->n));
 	return 0;
