@@ -429,7 +429,8 @@ static void read_timeline(struct replay *r)
 		return;
 	r->moments = store_moments(r->store, &r->range, r->moment, UI_MOMENTS);
 	for (int i = 0; i < r->moments; i++)
-		shown[i] = (struct ui_moment){r->moment[i].wall, r->moment[i].steal_max};
+		shown[i] = (struct ui_moment){r->moment[i].wall, r->moment[i].dt,
+					      r->moment[i].steal_max};
 	if (r->moments > 0)
 		ui_timeline(r->screen.ui, shown, (size_t)r->moments, r->range.first, r->range.last);
 }

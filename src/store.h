@@ -102,6 +102,7 @@ int store_range(struct store *st, struct store_range *out);
 struct store_moment {
 	int64_t id, wall; /* as in store_at */
 	double steal_max; /* percent; 0 also where it is not known */
+	int64_t dt; /* how long it is, ns */
 };
 
 /*

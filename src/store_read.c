@@ -47,6 +47,7 @@ int store_moments(struct store *st, const struct store_range *r, struct store_mo
 			.id = sqlite3_column_int64(s, 0),
 			.wall = sqlite3_column_int64(s, 1),
 			.steal_max = sqlite3_column_double(s, 2) / 1e3,
+			.dt = sqlite3_column_int64(s, 3),
 		};
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		found = store_errno(st);

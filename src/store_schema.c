@@ -190,8 +190,8 @@ const char *const store_sql[] = {
 	[ST_TSC_UP_TO] = "SELECT * FROM tsc WHERE interval<=? ORDER BY rowid",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval WHERE time BETWEEN"
 		     " 0 AND " TIME_MOST,
-	/* id and time are those of the row that has the maximum: SQLite says so. */
-	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),"
+	/* id, time and dt are those of the row that has the maximum: SQLite says so. */
+	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),dt,"
 		       "(time-?1)/?2 AS part FROM interval WHERE time BETWEEN ?1 AND ?3"
 		       " GROUP BY part ORDER BY part LIMIT ?4",
 };

@@ -18,6 +18,7 @@
 
 struct part {
 	struct graph_col col;
+	bool end; /* an interval ends here: one that is long is marked once */
 };
 
 void ui_timeline(struct ui *ui, const struct ui_moment *m, size_t n, int64_t first, int64_t last)
@@ -39,25 +40,36 @@ static size_t part_of(const struct ui *ui, int64_t wall, size_t n)
 	return at < 0 ? 0 : at >= (double)n ? n - 1 : (size_t)at;
 }
 
+/* From where the interval before it ended. */
+static size_t begin_of(const struct ui *ui, const struct ui_moment *m, size_t end, size_t n)
+{
+	size_t begin = m->dt > 0 ? part_of(ui, m->wall - m->dt, n) + 1 : end;
+
+	return begin < end ? begin : end;
+}
+
 /* As many parts as the line has columns; of several moments in one the worst. */
 static void make_parts(const struct ui *ui, struct part *part, size_t n)
 {
 	memset(part, 0, n * sizeof(*part));
 	for (size_t i = 0; i < ui->nmoments; i++) {
 		const struct ui_moment *m = &ui->moment[i];
-		struct part *p = &part[part_of(ui, m->wall, n)];
+		size_t end = part_of(ui, m->wall, n);
 
 		if (!m->wall)
 			continue;
-		if (m->steal > p->col.part[0])
-			p->col.part[0] = m->steal;
-		p->col.known = true;
+		part[end].end = true;
+		for (size_t k = begin_of(ui, m, end, n); k <= end; k++) {
+			if (m->steal > part[k].col.part[0])
+				part[k].col.part[0] = m->steal;
+			part[k].col.known = true;
+		}
 	}
 }
 
 static double worth(const struct part *p)
 {
-	return p->col.known && p->col.part[0] >= MARKED_LEAST ? p->col.part[0] : 0;
+	return p->end && p->col.part[0] >= MARKED_LEAST ? p->col.part[0] : 0;
 }
 
 /* One that is marked stands close by: it is the same trouble, or its mark would not be seen. */

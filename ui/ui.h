@@ -67,7 +67,8 @@ void ui_forget(struct ui *ui);
 /* Replay: the time line, in parts that need not be equal; copied, UI_MOMENTS at most. */
 #define UI_MOMENTS 512
 struct ui_moment {
-	int64_t wall; /* ns since 1970; 0: nothing was recorded there */
+	int64_t wall; /* its end, ns since 1970; 0: nothing was recorded there */
+	int64_t dt; /* how long it is, ns */
 	double steal; /* percent, of the vCPU that waited most */
 };
 void ui_timeline(struct ui *ui, const struct ui_moment *m, size_t n, int64_t first, int64_t last);

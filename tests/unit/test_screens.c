@@ -22,6 +22,7 @@
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define WITH_LINE 2
+#define WITH_SHORT_LINE 3
 
 struct screen {
 	const char *name;
@@ -30,7 +31,8 @@ struct screen {
 	struct made made;
 	unsigned steps; /* how many snapshots come in before the keys */
 	bool ascii; /* the terminal is not UTF-8 */
-	int replay; /* the snapshots come out of a recording; WITH_LINE: of an hour */
+	int replay; /* the snapshots come out of a recording; WITH_LINE: of an hour, or of seconds
+		     */
 };
 
 static const struct screen screens[] = {
@@ -131,6 +133,7 @@ static const struct screen screens[] = {
 	{"tiny-30x4", 4, 30, "", {.nvms = 4}, 1, false, false},
 	{"replay-80x24", 24, 80, "", {.nvms = 4}, 3, false, true},
 	{"replay-line-80x24", 24, 80, "", {.nvms = 4}, 3, false, WITH_LINE},
+	{"replay-line-short-80x24", 24, 80, "", {.nvms = 4}, 3, false, WITH_SHORT_LINE},
 	{"replay-line-132x43", 43, 132, "\r5", {.nvms = 4}, 9, false, WITH_LINE},
 	{"replay-100x30", 30, 100, "\r2", {.nvms = 4}, 9, false, true},
 };
@@ -142,7 +145,7 @@ static void set_timeline(struct ui *ui, const struct snapshot *s)
 	int64_t first = timespec_ns(s->wall) - 1200 * NS_PER_S;
 
 	for (int i = 0; i < 300; i++) {
-		m[i] = (struct ui_moment){first + i * 12 * NS_PER_S, i % 5};
+		m[i] = (struct ui_moment){first + i * 12 * NS_PER_S, 12 * NS_PER_S, i % 5};
 		if (i >= 200 && i < 220)
 			m[i].wall = 0;
 		if (i >= 60 && i < 66)
@@ -151,6 +154,20 @@ static void set_timeline(struct ui *ui, const struct snapshot *s)
 			m[i].steal = 35;
 	}
 	ui_timeline(ui, m, 300, first, first + 3600 * NS_PER_S);
+}
+
+/* Six intervals of a second and two that are missing: a column is less than an interval. */
+static void set_short_timeline(struct ui *ui, const struct snapshot *s)
+{
+	static const double steal[] = {2, 40, 60, -1, -1, 10, 90, 20};
+	int64_t first = timespec_ns(s->wall) - 4 * NS_PER_S;
+	struct ui_moment m[8];
+	size_t n = 0;
+
+	for (int i = 0; i < 8; i++)
+		if (steal[i] >= 0)
+			m[n++] = (struct ui_moment){first + i * NS_PER_S, NS_PER_S, steal[i]};
+	ui_timeline(ui, m, n, first, first + 7 * NS_PER_S);
 }
 
 static struct surface *draw(const struct screen *c)
@@ -173,6 +190,8 @@ static struct surface *draw(const struct screen *c)
 		ui_snapshot(ui, snap);
 		if (c->replay == WITH_LINE)
 			set_timeline(ui, snap);
+		if (c->replay == WITH_SHORT_LINE)
+			set_short_timeline(ui, snap);
 		snapshot_unref(snap);
 		ui_draw(ui, s);
 	}

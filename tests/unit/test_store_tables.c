@@ -53,6 +53,7 @@ static void moments_are_the_worst(void **state)
 	assert_int_equal(store_moments(st, &range, m, 4), 2); /* two parts are empty */
 	assert_true(m[0].steal_max > 80.2 && m[0].steal_max < 80.3);
 	assert_int_equal(m[0].wall / NS_PER_S, 1790000007);
+	assert_int_equal(m[0].dt, NS_PER_S);
 	assert_int_equal(m[1].wall / NS_PER_S, 1790000039);
 	assert_true(m[1].steal_max > 18.9 && m[1].steal_max < 19.1);
 	/* No more than there is room for, and one part alone. */
