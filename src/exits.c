@@ -461,9 +461,18 @@ static void set_open(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
 		o->idle = kvm_names_idle(x->vcpu_limits.names, o->key.isa, o->key.key);
 }
 
+/*
+ * An exit that began once is no event. Where nothing else is known of the thread it has left its
+ * VM: its process may have become another program.
+ */
+static bool is_left_over(const struct exits *x, const struct thread_open *o)
+{
+	return !o->unmatched && !o->slow && !o->off_ns && !exits_known_thread(x, o->tid);
+}
+
 void exits_open(struct exits *x, const struct thread_open *o)
 {
-	struct ex_vcpu *v = vcpu_of(x, o->tid, 0, o->vcpu_id);
+	struct ex_vcpu *v = is_left_over(x, o) ? NULL : vcpu_of(x, o->tid, 0, o->vcpu_id);
 
 	if (!v)
 		return;

@@ -264,6 +264,12 @@ static int relate(struct exits *x, struct ex_thread *t)
 	return 0;
 }
 
+bool exits_known_thread(const struct exits *x, int32_t tid)
+{
+	return x->hash[find_place(x, tid)] || inventory_thread(x->inv, tid) ||
+	       inventory_ended_thread(x->inv, tid);
+}
+
 struct ex_thread *exits_thread(struct exits *x, int32_t tid, int32_t pid)
 {
 	size_t i = find_place(x, tid);

@@ -131,6 +131,35 @@ static void parts_of_what_is_open(void **state)
 	fixture_free(&f);
 }
 
+/* A VMM that became another program: the exit it left its VM in stays open in the kernel's half. */
+static void what_is_left_open_makes_no_vm(void **state)
+{
+	struct thread_open o = {
+		.tid = 4711,
+		.vcpu_id = 0,
+		.open = KIND_BIT(KIND_USEREXIT),
+		.user = {.begin = SEC + 500 * MS, .key = 2},
+	};
+	struct fixture f = started();
+	struct snapshot *s;
+	uint32_t n;
+
+	(void)state;
+	s = commit(&f, 2 * SEC);
+	n = s->nvms;
+	snapshot_unref(s);
+	told(&f, o);
+	s = commit(&f, 3 * SEC);
+	assert_int_equal(s->nvms, n);
+	snapshot_unref(s);
+	o.unmatched = 1; /* something happened to it, which is of a VM that nobody has found yet */
+	told(&f, o);
+	s = commit(&f, 4 * SEC);
+	assert_int_equal(s->nvms, n + 1);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void what_was_not_seen_is_said(void **state)
 {
 	struct fixture f = started();
@@ -188,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_of_what_ended),
 		cmocka_unit_test(parts_of_what_is_open),
+		cmocka_unit_test(what_is_left_open_makes_no_vm),
 		cmocka_unit_test(what_was_not_seen_is_said),
 		cmocka_unit_test(nobody_tells),
 	};
