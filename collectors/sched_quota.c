@@ -428,7 +428,7 @@ static void look_at_group(const struct group *g, const struct thread_quota *tq, 
 			  struct quota_reading *r)
 {
 	uint64_t part = part_of(g, tq);
-	bool first = !r->group, tight = tighter(g, r);
+	bool tight = tighter(g, r);
 
 	r->has = true;
 	r->begun |= g->begun;
@@ -437,8 +437,6 @@ static void look_at_group(const struct group *g, const struct thread_quota *tq, 
 		r->quota_us = g->quota_us;
 		r->period_us = g->period_us;
 	}
-	if (part > *most || first)
-		r->group = g->len ? g->path : "/";
 	if (part > *most || (tight && !*most)) {
 		r->limit = g->limit;
 		r->limit_pct = percent_of(g);
@@ -449,7 +447,7 @@ static void look_at_group(const struct group *g, const struct thread_quota *tq, 
 
 void quotas_push(struct quotas *q, struct thread_quota *tq, struct inv_thread *t, int64_t now)
 {
-	struct quota_reading r = {.vm = t->vm, .thread = t, .time = now, .shared_by = 1};
+	struct quota_reading r = {.vm = t->vm, .thread = t, .time = now};
 	uint64_t most = 0;
 
 	for (struct group *g = tq->group; g; g = g->parent) {

@@ -65,7 +65,7 @@ GETTERS(vcpu, struct snap_vcpu)
 #define H_GUEST "CPU time in guest mode: %CPU x guest ticks / (user + system ticks)"
 #define H_SYS "CPU time in the host's kernel on its behalf: %CPU x system ticks / (user + system ticks)"
 #define H_USR "CPU time in the VMM's user space: %CPU - %GUEST - %SYS"
-#define H_THROT "time held back by its own CPU quota, of the interval: 100 x throttled time / interval"
+#define H_THROT "time its own CPU quota held it back: 100 x throttled time of the cgroup that did so most / CPUs on which that had something to run / interval, not above 100 - %CPU; 0 for a vCPU that wanted no CPU"
 #define H_WAIT "competition for the CPU: %STEAL - %THROT, not below 0"
 #define H_DEMAND "what it would use on a free CPU: %CPU + %STEAL"
 #define H_CSW "times scheduled in, a second; above 5 million it is not believed"
@@ -245,7 +245,7 @@ static const struct field vm_fields[] = {
 	 0, 0, vm_nthread},
 	USE_FIELDS(vm,
 		   "CPU time of all its threads and kernel helpers, in percent of one CPU: 100 x run time / interval",
-		   "time its vCPUs were ready to run and did not: 100 x run delay (with the wait in progress) / interval, mean over the vCPUs; q: at least half of it is its own CPU quota, or that is used up"),
+		   "time its vCPUs were ready to run and did not: 100 x run delay (with the wait in progress) / interval, mean over the vCPUs; q: at least half of it is its own CPU quota, or that was used up in half of its periods or more, all on one CPU"),
 	{"vcpu_pct", "%vCPU", "the vCPU threads' part of %CPU", UNIT_PCT, 6, 0, 0, 0, vm_vcpu_pct},
 	{"io_pct", "%IO", "the other threads' and kernel helpers' part of %CPU", UNIT_PCT, 6, 0, 0, 0, vm_io_pct},
 	{"steal_max_pct", "MAX@v", "%STEAL of its worst vCPU", UNIT_PCT, 7, 0, 5, 10, vm_steal_max},
@@ -335,7 +335,7 @@ static const struct field vcpu_fields[] = {
 	{"numa_node", "NODE", "its NUMA node; 1!0: it runs on node 1, most of its memory is on node 0", UNIT_TEXT, 4,
 	 FIELD_SORT_UP, 0, 0, vcpu_node},
 	USE_FIELDS(vcpu, "CPU time of its thread, in percent of one CPU: 100 x run time / interval",
-		   "time it was ready to run and did not: 100 x run delay (with the wait in progress) / interval; q: at least half of it is its own CPU quota, or that is used up"),
+		   "time it was ready to run and did not: 100 x run delay (with the wait in progress) / interval; q: at least half of it is its own CPU quota, or that was used up in half of its periods or more, all on one CPU"),
 	EXIT_FIELDS(vcpu,
 		    "100 x time from exit to entry, idle exits left out / interval; it contains time off the CPU and may overlap %STEAL"),
 	SYMBOL_FIELDS(vcpu),

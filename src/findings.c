@@ -256,7 +256,7 @@ static void say_quota(struct look *l, struct snap_finding *f, const struct snap_
 {
 	const char *vcpus = who(l, vm, w->v, w->others);
 	const char *whose = vm->quota_shared ? "a CPU quota that it shares" : "its own CPU quota";
-	double throt = w->v->use.throt.v, pct = vm->quota_held_pct;
+	double throt = w->v->use.throt.v;
 
 	if (throt < w->value / 2)
 		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, and %s is used up", vcpus,
@@ -264,13 +264,11 @@ static void say_quota(struct look *l, struct snap_finding *f, const struct snap_
 	else
 		f->text = snapshot_printf(l->s, "%s: %.0f%% steal, %s of it %s", vcpus, w->value,
 					  how_much(throt, w->value), whose);
-	if (pct <= 0 && vm->quota_us && vm->period_us)
-		pct = 100.0 * (double)vm->quota_us / (double)vm->period_us;
-	if (pct > 0)
+	if (vm->quota_held_pct > 0)
 		f->next = snapshot_printf(l->s,
 					  "its cgroup may use %.0f%% of a CPU: raise its quota (i: "
 					  "which file)",
-					  pct);
+					  vm->quota_held_pct);
 	else
 		f->next = "raise the quota of its cgroup (i: which file)";
 }

@@ -115,6 +115,8 @@ int inventory_set(char **member, const char *text)
 {
 	char *copy = NULL;
 
+	if (text && *member && !strcmp(*member, text))
+		return 0; /* most are told again and again */
 	if (text) {
 		copy = strdup(text);
 		if (!copy)

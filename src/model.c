@@ -205,8 +205,7 @@ static void on_quota(void *ctx, const struct quota_reading *r)
 	(void)ctx;
 	if (t) {
 		use_quota_reading(&t->quota, r);
-		if (!r->limit || !t->limit || strcmp(t->limit, r->limit) != 0)
-			inventory_set(&t->limit, r->limit);
+		inventory_set(&t->limit, r->limit);
 	} else if (!r->thread && state_ex_vm(r->vm)) {
 		use_quota_reading(&((struct model_vm *)r->vm->cookie[INV_COOKIE_MODEL])->quota, r);
 	}

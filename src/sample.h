@@ -269,11 +269,9 @@ struct quota_reading {
 	bool has; /* a cgroup with cpu.stat was found */
 	uint64_t throttled_ns; /* of the ancestor that was throttled most in this interval */
 	uint64_t quota_us, period_us; /* tightest; quota 0: none */
-	unsigned shared_by; /* throttled_ns is of so many vCPUs together, >= 1 */
 	/* In half of its last periods or more the group had its whole quota, all on one CPU. */
 	bool used_up;
 	bool begun; /* a limit that is new: what it held back so far is not known */
-	const char *group; /* its path */
 	/* The quota that held it back most in this interval, else the tightest. */
 	const char *limit; /* the file it stands in, with its path; NULL: none */
 	double limit_pct; /* of one CPU */

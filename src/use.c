@@ -314,9 +314,7 @@ void use_quota_reading(struct use_quota *q, const struct quota_reading *r)
 	if (!q->seen || dt <= 0 || r->throttled_ns < q->throttled_ns || r->begun) {
 		q->throt = value_pending();
 	} else {
-		double p = pct((double)(r->throttled_ns - q->throttled_ns), dt);
-
-		q->throt = value_known(p / (r->shared_by > 1 ? r->shared_by : 1));
+		q->throt = value_known(pct((double)(r->throttled_ns - q->throttled_ns), dt));
 		q->whole = dt / 1000 > PERIODS * (int64_t)r->period_us;
 	}
 	q->seen = true;

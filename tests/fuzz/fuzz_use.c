@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct use_quota q = {0};
 
 	for (; size >= STEP; data += STEP, size -= STEP) {
-		struct quota_reading qr = {.has = data[2] & 1, .shared_by = data[2] >> 5};
+		struct quota_reading qr = {.has = data[2] & 1};
 		struct use_sum sum = {0};
 		struct snap_use out;
 

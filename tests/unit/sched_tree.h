@@ -21,7 +21,6 @@ struct got {
 	struct {
 		pid_t tid;
 		struct quota_reading r;
-		char group[128];
 	} quota[64];
 	struct {
 		pid_t tid;
@@ -52,7 +51,6 @@ static inline void on_quota(void *ctx, const struct quota_reading *r)
 	struct got *g = ctx;
 
 	g->quota[g->nquota].tid = r->thread->tid;
-	snprintf(g->quota[g->nquota].group, 128, "%s", r->group ? r->group : "");
 	g->quota[g->nquota++].r = *r;
 }
 

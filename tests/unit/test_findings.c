@@ -159,8 +159,7 @@ static void its_own_quota(void **state)
 		h.v[0].use.steal = value_known(60);
 		h.v[0].use.throt = value_known(cases[i].throt);
 		h.v[0].use.own_quota = true;
-		h.vm[0].quota_us = 40000;
-		h.vm[0].period_us = 100000;
+		h.vm[0].quota_held_pct = 40;
 		findings_make(f, h.s);
 		x = only(h.s, "quota");
 		assert_string_equal(x->text, cases[i].text);

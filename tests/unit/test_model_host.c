@@ -130,20 +130,20 @@ static void a_busy_guest_without_exits(void **state)
 	fixture_free(&f);
 }
 
-/* throttled: so much of a second, of which it had 0.4 s and waited for 0.6 s. */
-static struct snapshot *under_a_quota(struct fixture *f, int64_t throttled, bool used_up)
+/*
+ * One vCPU for two seconds of which it had 0.4 s each and waited for the rest; q is what its quota
+ * says in the second one, and held it back for so long.
+ */
+static struct snapshot *under_a_quota(struct fixture *f, struct quota_reading q)
 {
-	struct quota_reading q = {.has = true,
-				  .used_up = used_up,
-				  .quota_us = 40000,
-				  .period_us = 100000,
-				  .shared_by = 1,
-				  .group = "/machine/web01"};
+	int64_t throttled = (int64_t)q.throttled_ns;
+	bool begun = q.begun;
 
 	q.vm = fixture_vm(f, "web01", 100, 1);
 	for (int k = 0; k < 2; k++) {
 		q.time = (k + 1) * SEC;
 		q.throttled_ns = (uint64_t)(k * throttled);
+		q.begun = k && begun;
 		read_thread(f, 101, q.time, k * 400 * MS, k * 600 * MS, 1);
 		f->sink->quota(f->sink->ctx, &q);
 		if (!k)
@@ -152,10 +152,13 @@ static struct snapshot *under_a_quota(struct fixture *f, int64_t throttled, bool
 	return commit(f, 2 * SEC);
 }
 
+#define QUOTA_40 .has = true, .quota_us = 40000, .period_us = 100000
+
 static void its_quota_is_the_reason(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
-	struct snapshot *s = under_a_quota(&f, 580 * MS, false);
+	struct snapshot *s =
+		under_a_quota(&f, (struct quota_reading){QUOTA_40, .throttled_ns = 580 * MS});
 
 	(void)state;
 	near(s->vcpus[0].use.throt.v, 58);
@@ -172,7 +175,8 @@ static void its_quota_is_the_reason(void **state)
 static void a_used_up_quota_is_the_reason(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
-	struct snapshot *s = under_a_quota(&f, 200 * MS, true);
+	struct snapshot *s = under_a_quota(
+		&f, (struct quota_reading){QUOTA_40, .throttled_ns = 200 * MS, .used_up = true});
 
 	(void)state;
 	near(s->vcpus[0].use.throt.v, 20);
@@ -185,13 +189,13 @@ static void a_used_up_quota_is_the_reason(void **state)
 	snapshot_unref(s);
 	fixture_free(&f);
 	f = fixture_new(8, 64);
-	s = under_a_quota(&f, 200 * MS, false);
+	s = under_a_quota(&f, (struct quota_reading){QUOTA_40, .throttled_ns = 200 * MS});
 	assert_false(s->vcpus[0].use.own_quota || s->vms[0].use.own_quota);
 	assert_string_equal(s->findings[0].rule, "steal");
 	snapshot_unref(s);
 	fixture_free(&f);
 	f = fixture_new(8, 64); /* not held back at all: whatever its group did */
-	s = under_a_quota(&f, 0, true);
+	s = under_a_quota(&f, (struct quota_reading){QUOTA_40, .used_up = true});
 	assert_false(s->vcpus[0].use.own_quota || s->vms[0].use.own_quota);
 	snapshot_unref(s);
 	fixture_free(&f);
@@ -201,20 +205,9 @@ static void a_used_up_quota_is_the_reason(void **state)
 static void a_new_limit_is_not_known_yet(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
-	struct quota_reading q = {.has = true, .shared_by = 1, .group = "/machine/web01"};
-	struct snapshot *s;
+	struct snapshot *s = under_a_quota(&f, (struct quota_reading){QUOTA_40, .begun = true});
 
 	(void)state;
-	q.vm = fixture_vm(&f, "web01", 100, 1);
-	for (int k = 0; k < 2; k++) {
-		q.time = (k + 1) * SEC;
-		q.begun = k == 1;
-		read_thread(&f, 101, q.time, k * 400 * MS, k * 600 * MS, 1);
-		f.sink->quota(f.sink->ctx, &q);
-		if (!k)
-			commit_drop(&f, q.time);
-	}
-	s = commit(&f, 2 * SEC);
 	near(s->vcpus[0].use.steal.v, 60);
 	assert_int_equal(s->vcpus[0].use.throt.state, VALUE_PENDING);
 	assert_int_equal(s->vcpus[0].use.wait.state, VALUE_PENDING);

@@ -42,8 +42,7 @@ static bool play_next(struct play *p, bool with_quota)
 {
 	char line[1024], sched[128], switches[64];
 	struct thread_reading r = {.has_sched = true, .has_vol = true, .has_gtime = true};
-	struct quota_reading q = {
-		.has = true, .shared_by = 1, .quota_us = 40000, .period_us = 100000};
+	struct quota_reading q = {.has = true, .quota_us = 40000, .period_us = 100000};
 	struct proc_schedstat ss;
 	struct proc_stat st;
 	int at = 0;
@@ -520,16 +519,16 @@ static void guest_steal_of_a_starved_vcpu(void **state)
 	assert_int_equal(n, 24);
 }
 
-static void shared_group_is_divided(void **state)
+static void held_back_for_half_of_it(void **state)
 {
 	struct use_quota q = {0};
-	struct quota_reading r = {.has = true, .time = NS_PER_S, .shared_by = 4};
+	struct quota_reading r = {.has = true, .time = NS_PER_S};
 
 	(void)state;
 	use_quota_reading(&q, &r);
 	assert_int_equal(q.throt.state, VALUE_PENDING);
 	r.time = 2 * NS_PER_S;
-	r.throttled_ns = 2 * NS_PER_S;
+	r.throttled_ns = NS_PER_S / 2;
 	use_quota_reading(&q, &r);
 	assert_true(q.throt.v > 49.9 && q.throt.v < 50.1);
 	r.time = 3 * NS_PER_S;
@@ -633,7 +632,7 @@ int main(void)
 		cmocka_unit_test(guest_steal_of_a_patched_kernel_comes_first),
 		cmocka_unit_test(guest_steal_as_recorded),
 		cmocka_unit_test(guest_steal_of_a_starved_vcpu),
-		cmocka_unit_test(shared_group_is_divided),
+		cmocka_unit_test(held_back_for_half_of_it),
 		cmocka_unit_test(sums_and_means),
 		cmocka_unit_test(a_sum_without_a_vcpu_is_none),
 	};
