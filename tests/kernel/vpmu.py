@@ -16,6 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 import native as n  # noqa: E402
+from patience import DEBUG_KERNEL
 import soft_pmu as s  # noqa: E402
 
 KEYS = ["format", "enabled", "version", "gp", "fixed", "gp_width", "fixed_width", "global_ctrl",
@@ -96,7 +97,7 @@ def readers_and_deaths():
     threads = [threading.Thread(target=reader) for _ in range(2)]
     for t in threads:
         t.start()
-    wanted, limit = (100000, 3000) if n.PATIENCE > 1 else (10000, 200)
+    wanted, limit = (100000, 3000) if DEBUG_KERNEL else (10000, 200)
     end, lives = time.monotonic() + limit, 0
     while (left := end - time.monotonic()) > 0 and (reads[0] < wanted or lives < 5):
         churn()

@@ -45,7 +45,7 @@ fi
 ip link set lo up 2>/dev/null
 
 for cpu in 0 1; do # one may go silent alone
-	taskset $((1 << cpu)) sh -c "while sleep 5; do echo lab-alive $cpu; done" &
+	taskset $((1 << cpu)) sh -c "while sleep 3; do echo lab-alive $cpu; done" &
 done
 chroot /host /bin/bash /tmp/results/.command </dev/null
 echo $? >/results/.status

@@ -17,7 +17,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
 kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
 monitor=$cache/monitor # .in, .out: QEMU's
-# Without a line for so long the lab is taken for dead; it says something every 5 s.
+# Without a line for so long the lab is taken for dead; it says something every 3 s.
 silence=40
 
 # In the order in which they need each other; what is built into a kernel has no file.
@@ -220,8 +220,8 @@ next_line() {
 		[ "$quiet" -lt "$silence" ] || return 2
 		echo >&7
 		case $quiet in
-		"$((silence * 3 / 8))") wake_up ;; # a debug kernel takes its time, and has a longer silence
-		"$((silence * 5 / 8))") translate_anew ;;
+		"$((silence / 4))" | "$((silence * 5 / 8))") wake_up ;; # a debug kernel takes its time, and has a longer silence
+		"$((silence * 3 / 8))" | "$((silence * 3 / 4))") translate_anew ;;
 		esac
 	done
 }
@@ -234,14 +234,14 @@ allowed() {
 }
 
 # One CPU may go silent alone: the rest goes on, but for what waits for it, and that is a test which takes too long.
-# Each says something of its own every 5 s. Time and again, as the lab is not lost.
+# Each says something of its own every 3 s. Time and again, as the lab is not lost.
 watch_cpus() {
 	local cpu silent
 	for cpu in "${!heard[@]}"; do
-		silent=$(((SECONDS - heard[cpu]) % 40))
-		if [ "$silent" -ge 30 ] && [ "${helped[cpu]}" = "an NMI" ]; then
+		silent=$(((SECONDS - heard[cpu]) % 24))
+		if [ "$silent" -ge 18 ] && [ "${helped[cpu]}" = "an NMI" ]; then
 			translate_anew
-		elif [ "$silent" -ge 20 ] && [ "$silent" -lt 30 ] && [ "${helped[cpu]}" != "an NMI" ]; then
+		elif [ "$silent" -ge 12 ] && [ "$silent" -lt 18 ] && [ "${helped[cpu]}" != "an NMI" ]; then
 			wake_up
 		else
 			continue
