@@ -770,7 +770,7 @@ static void events_demand(void *state, const struct demand *d)
 
 	st->wanted = d->kinds;
 	st->code_wanted = d->exit_code;
-	st->where_wanted = d->samples;
+	st->where_wanted = d->samples && st->env.config->sample_hz;
 	st->places_wanted = d->exit_places;
 	st->off_wanted = d->exit_off;
 	st->slow_ns = d->slow_ns;

@@ -477,11 +477,11 @@ static __always_inline struct kc_busy *enter(struct event *e)
 	return b;
 }
 
-/* To ask for the time is dear: only where something begins or ends. */
+/* To ask for the time is dear: only where something begins or ends. An exit asks for itself. */
 static __always_inline void ask_time(struct event *e, __u32 type)
 {
 	e->timed = control.seen && control.entry_exit;
-	if (type != WAKEUP && type != POLL && (e->timed || control.slow_ns))
+	if (type != WAKEUP && type != POLL && type != EXIT && (e->timed || control.slow_ns))
 		e->now = bpf_ktime_get_ns();
 }
 
@@ -565,6 +565,9 @@ static __always_inline void on_exit(struct event *e, struct kc_thread *t)
 	t->read_timed = 0;
 	t->off = (struct kc_off){};
 	begin_pair(e, t, K_EXIT, e->isa);
+	/* At last: what counting takes here is no time of the exit. */
+	if (e->timed)
+		t->pair[K_EXIT].begin = bpf_ktime_get_ns();
 }
 
 /* A read was counted by nobody yet: it begins with the exit and ends here. */

@@ -95,6 +95,23 @@ def short_lives():
     n.same(n.lost(r), 0, "there is always room for the next one")
 
 
+def buffers(*args):
+    """How many buffers of events a kvmtop maps that counts a guest's events in the kernel."""
+    top = n.Kvmtop("--events-by", "bpf", *args).skip(4)
+    with open(f"/proc/{top.p.pid}/maps", encoding="utf-8", errors="replace") as f:
+        mapped = sum("[perf_event]" in line for line in f)
+    top.end()
+    return mapped
+
+
+def alone():
+    """-F 0 takes no samples, nor single exits to say where they left their guests: nothing has a buffer."""
+    g = n.Guest("-l", "inf", "out:100").go()
+    n.ok(buffers() > 0, "samples and some of the exits have buffers")
+    n.same(buffers("-F", "0"), 0, "counting alone has none")
+    g.stop()
+
+
 def killed():
     others = set(runs())
     top = n.Kvmtop("--events-by", "bpf", *ARGS).skip(2)
@@ -129,7 +146,7 @@ def costs():
 
 
 def main():
-    parts = {f.__name__: f for f in (beside_perf, full, short_lives, costs, killed)}
+    parts = {f.__name__: f for f in (beside_perf, full, short_lives, costs, alone, killed)}
     for name in sys.argv[1:] or parts:
         parts[name]()
     n.done()

@@ -272,7 +272,10 @@ follow() {
 			note_waits
 			;;
 		'') ;;
-		*) printf '%s\n' "$line" ;;
+		*)
+			case $line in *"Kernel panic"* | *"BUG: "* | *"Oops: "*) crash=$line ;; esac
+			printf '%s\n' "$line"
+			;;
 		esac
 		if [ -n "$woken" ] && [ "$r" -ne 2 ]; then
 			echo "lab: it was silent until $woken" >&2
@@ -311,15 +314,19 @@ printf '%s\n' "$top" >"$results/.top"
 for try in 1 2; do
 	rm -f "$results"/.{status,waited}
 	start_qemu
-	r=0
+	r=0 crash='' # what its kernel said of one
 	follow || r=$?
-	[ $r -ne 1 ] || where_it_is
+	case $r in
+	0) [ -z "$crash" ] && [ ! -s "$results/.status" ] || break ;; # by a fault of the emulation
+	1) where_it_is ;;
+	*) break ;;
+	esac
 	stop_qemu
 	exec 8<&- 7>&-
-	[ $r -eq 1 ] || break
-	echo "lab: no sign of life for $silence s" >&2
+	[ $r -eq 0 ] && echo "lab: it went off by itself" >&2 || echo "lab: no sign of life for $silence s" >&2
 	[ $try -eq 1 ] && echo "lab: starting it once more" >&2
 done
+stop_qemu
 if [ $r -eq 124 ]; then
 	echo "lab: not at its end after $SECONDS s" >&2
 	exit 124
