@@ -24,6 +24,7 @@ import procs  # noqa: E402  (makes our mount namespace)
 from rows import Row, from_json, header, line  # noqa: E402
 import native  # noqa: E402
 import perfdata_lib  # noqa: E402
+from traces import merge  # noqa: E402
 
 VMS, VCPUS = 1000, 16
 REAL_VMS = int(os.environ.get("BENCH_VMS", "0"))  # 0: as many as this machine carries
@@ -259,13 +260,6 @@ def whole():
 SCAN = ["sh", "-c", "exec find /proc/[0-9]*/fd -lname 'anon_inode:kvm-*'"]
 
 
-def cpu_of_command(argv):
-    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, used = os.wait4(p.pid, 0)
-    p.returncode = 0
-    return (used.ru_utime + used.ru_stime) * 1000
-
-
 def sleepers(n):
     pids = []
     for _ in range(n):
@@ -287,7 +281,7 @@ def discovery():
             # After the first look at every process, which is spread over the first seconds.
             ours.append(procs.per_tick(argv, b"\n", 3, 4))
             bare.append(procs.per_tick(without, b"\n", 3, 4))
-            scan.append(cpu_of_command(SCAN))
+            scan.append(procs.cpu_of_command(SCAN))
     finally:
         for pid in pids:
             os.kill(pid, 9)
@@ -328,7 +322,7 @@ def symbols():
         rows, theirs = program("bench_symbols", big), []
         ours = rows[0].ours
         for _ in ours:
-            theirs.append(cpu_of_command([*report, big]) - cpu_of_command([*report, small]))
+            theirs.append(procs.cpu_of_command([*report, big]) - procs.cpu_of_command([*report, small]))
     return [Row(f"symbols: load a kallsyms of {LINES} lines", "ms", ours, "perf report", theirs, limit=60), *rows[1:]]
 
 
@@ -356,38 +350,6 @@ def lab():
     if p.returncode or not rows:
         raise RuntimeError(f"the lab ended with {p.returncode}: {p.stdout[-300:]}")
     return rows
-
-
-# --- merged traces ------------------------------------------------------------------------------
-TRACE_LINES, TRACE_OFFSET = 500000, 713253499428  # of each of two texts
-
-
-def make_traces(host, guest):
-    with open(host, "w", encoding="ascii") as h, open(guest, "w", encoding="ascii") as g:
-        for i in range(TRACE_LINES):
-            at = 50550079203669 + 2000 * i
-            h.write(f"       CPU 0/KVM-2687    [{i % 64:03d}] d..1. {at}: kvm_exit: vcpu 0 reason msr rip 0xffffffff8105dd54 "
-                    "info1 0x0000000000000000 info2 0x0000000000000000 intr_info 0x00000000 error_code 0x00000000\n")
-            g.write(f"          <idle>-0       [{i % 8:03d}] d..2. {at + 700 - TRACE_OFFSET}: sched_switch: prev_comm=swapper/0 "
-                    "prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=kworker/0:1 next_pid=23157 next_prio=120\n")
-
-
-def merge():
-    """By hand one would do it with awk and sort -m; trace-cmd report has no text to read."""
-    by_hand = ("awk '{print $5 + 0, $0}' \"$0\" > \"$0.t\"; awk -v o=%d '{print $4 + o, $0}' \"$1\" > \"$1.t\"; "
-               "sort -m -s -n -k 1,1 \"$0.t\" \"$1.t\"" % TRACE_OFFSET)
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        host, guest = (os.path.join(folder, n) for n in ("host", "guest"))
-        make_traces(host, guest)
-        ours, two, theirs = [], [], []
-        for _ in range(5):
-            one = [native.KVMTOP, "merge", "-H", host, "-G", guest, "--offset", str(-TRACE_OFFSET)]
-            ours.append(cpu_of_command(one) / 1000)
-            theirs.append(cpu_of_command(["bash", "-c", by_hand, host, guest]) / 1000)
-            two.append(cpu_of_command([*one, "--offset", f"vcpu1:{5 - TRACE_OFFSET}"]) / 1000)
-    million = f"{2 * TRACE_LINES / 1e6:g} million lines"
-    return [Row(f"merge: {million}, one offset", "s", ours, "awk, sort -m", theirs, ratio=1, limit=1),
-            Row(f"merge: {million}, 8 vCPUs of two offsets", "s", two, limit=3)]
 
 
 # --- what perf recorded -------------------------------------------------------------------------

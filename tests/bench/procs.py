@@ -135,3 +135,11 @@ class Screen:
                 break
             self.read(0.02)
         os.close(self.fd)
+
+
+def cpu_of_command(argv):
+    """Its CPU time in ms, and that of what it ran."""
+    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, used = os.wait4(p.pid, 0)
+    p.returncode = 0
+    return (used.ru_utime + used.ru_stime) * 1000

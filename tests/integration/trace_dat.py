@@ -13,46 +13,9 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import native as n
+import tracedat_lib
 
 WRITES = 20
-
-
-def put(path, value):
-    with open(path, "w", encoding="ascii") as f:
-        f.write(value)
-
-
-def extract(name, to):
-    """trace-cmd refuses when /proc/kallsyms grows while it is read: programs of others come and go."""
-    for _ in range(20):
-        r = subprocess.run(["trace-cmd", "extract", "-B", name, "-o", to], capture_output=True, cwd=os.path.dirname(to),
-                           check=False, timeout=60)
-        if r.returncode == 0:
-            return
-    raise RuntimeError(f"trace-cmd extract: {r.stderr!r}")
-
-
-def record(clock, to):
-    """One trace, as text and as trace.dat, whose clock is that of the main buffer."""
-    name = f"kvmtop-test-{os.getpid()}"
-    at, main_clock = f"{n.TRACEFS}/instances/{name}", f"{n.TRACEFS}/trace_clock"
-    with open(main_clock, encoding="ascii") as f:
-        before = re.search(r"\[(\S+)\]", f.read())[1]
-    os.mkdir(at)
-    try:
-        put(main_clock, clock)
-        put(f"{at}/trace_clock", clock)
-        put(f"{at}/events/kvm/kvm_pio/enable", "1")
-        n.Guest(f"out:{WRITES}").go().wait()
-        put(f"{at}/tracing_on", "0")
-        with open(f"{at}/trace", encoding="utf-8") as f:
-            text = f.read()
-        extract(name, to)
-    finally:
-        put(main_clock, before)
-        if os.path.exists(at):  # trace-cmd takes it away with its trace
-            os.rmdir(at)
-    return text
 
 
 def merge(host, guest, **env):
@@ -67,9 +30,9 @@ def stamps(text):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         dat, guest, cut = (os.path.join(folder, x) for x in ("host.dat", "guest", "cut.dat"))
-        text = record("x86-tsc", dat)
+        text = tracedat_lib.record("x86-tsc", dat, WRITES)
         middle = stamps(text)[WRITES // 2]
-        put(guest, f"comm-1 [000] d..1. {middle + 1}: here\n")
+        tracedat_lib.put(guest, f"comm-1 [000] d..1. {middle + 1}: here\n")
         r = merge(dat, guest)
         n.same((r.returncode, r.stderr), (0, ""), "trace.dat: merged")
         n.same(stamps(r.stdout), stamps(text), "its events are those of the text, with the same stamps")
@@ -81,7 +44,7 @@ def main():
             to.write(f.read(100000))
         r = merge(cut, guest)
         n.ok(r.returncode == 1 and "is it whole?" in r.stderr, "cut off: refused", (r.returncode, r.stderr))
-        record("local", dat)
+        tracedat_lib.record("local", dat, WRITES)
         r = merge(dat, guest)
         n.ok(r.returncode == 1 and "are seconds" in r.stderr, "another clock: refused", r.stderr)
     n.done()
