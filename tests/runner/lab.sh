@@ -54,6 +54,25 @@ like "$out" "to be mended: lab/asan/two"$'\n' "and named at the end"
 twice 'exit 125'
 is "$total $rc" "7 passed, 0 failed, 0 skipped 0" "so has one in which the lab ended"
 like "$out" "to be mended: lab/boot, lab/asan/two" "and the lab"
+# A third one where the emulation failed in the second.
+# fails FROM WHAT: asan/two does that at its first FROM tries
+fails() {
+	rm -f "$made/count"
+	lab 'n=$(cat "$TOP/count" 2>/dev/null || echo 0); n=$((n + 1)); echo $n >"$TOP/count"
+shift 3; for w; do echo "lab-begin ${w%%=*}"
+	if [ $n -le '"$1"' ] && [ "${w%%=*}" = lab/asan/two ]; then
+		'"$2"'; echo "not ok 1 - b"; echo "lab-end lab/asan/two 1 0.1"; continue
+	fi
+	echo "ok 1 - a"; echo 1..1; echo "lab-end ${w%%=*} 0 0.1"; done'
+	tries=$(cat "$made/count")
+}
+fails 2 'echo "lab: CPU 1 was silent for 21 s, until an NMI"'
+is "$total $tries" "7 passed, 0 failed, 0 skipped 3" "a third try where the lab stood still in the second"
+like "$out" "to be mended: lab/asan/two"$'\n' "it is named once"
+fails 3 'echo "lab: it was silent until new translation"'
+is "$total $tries" "6 passed, 1 failed, 0 skipped 3" "and no fourth"
+fails 2 ':'
+is "$total $tries" "6 passed, 1 failed, 0 skipped 2" "nor a third where it did not"
 twice 'echo "not ok 1 - a sanitizer'\''s report: x"; echo "lab-end lab/asan/two 1 0.1"; continue'
 is "$total $asked" "6 passed, 1 failed, 0 skipped lab/one lab/two lab/asan/two" "not after a sanitizer's report"
 twice 'echo "lab-end lab/asan/two -11 0.1"; continue'
