@@ -14,18 +14,11 @@
  * MiB more as one large page; both again KERNEL higher, for the kernel alone. HOLE is mapped
  * nowhere, OUTSIDE to where the VM has no memory, and the page tables of LOST are there.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/kvm.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include "vmm.h"
 
 enum { PML4 = 0x1000, PDPT = 0x2000, PD = 0x3000, PT = 0x4000, CODE = 0x8000, STACK = 0xf000 };
 #define MEMORY 0x200000
@@ -97,12 +90,6 @@ static const struct mode {
 	{"flat", &code32, 0, false, false},
 };
 
-static void die(const char *what)
-{
-	fprintf(stderr, "chain-run: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 static void put(unsigned char *memory, uint64_t at, uint64_t word)
 {
 	if (at > MEMORY - sizeof(word)) {
@@ -169,11 +156,10 @@ static void set_registers(int vcpu, const struct mode *m, const char *rbp)
 		r.rbp = strtoull(rbp, NULL, 0);
 		r.rip = address(m, m->code->spin);
 	}
-	if (ioctl(vcpu, KVM_GET_SREGS, &s) < 0)
-		die("KVM_GET_SREGS");
+	must(vcpu, KVM_GET_SREGS, &s, "KVM_GET_SREGS");
 	set_mode(&s, m);
-	if (ioctl(vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(vcpu, KVM_SET_REGS, &r) < 0)
-		die("KVM_SET_REGS");
+	must(vcpu, KVM_SET_SREGS, &s, "KVM_SET_SREGS");
+	must(vcpu, KVM_SET_REGS, &r, "KVM_SET_REGS");
 }
 
 static void print_functions(const struct mode *m)
@@ -199,23 +185,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int new_vcpu(unsigned char *memory)
-{
-	struct kvm_userspace_memory_region slot = {.memory_size = MEMORY,
-						   .userspace_addr = (uintptr_t)memory};
-	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC), vm, vcpu;
-
-	vm = kvm < 0 ? -1 : ioctl(kvm, KVM_CREATE_VM, 0);
-	if (vm < 0)
-		die("/dev/kvm");
-	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &slot) < 0)
-		die("memory");
-	vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
-	if (vcpu < 0)
-		die("KVM_CREATE_VCPU");
-	return vcpu;
-}
-
 static const struct mode *find_mode(const char *name)
 {
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
@@ -229,27 +198,25 @@ static const struct mode *find_mode(const char *name)
 int main(int argc, char **argv)
 {
 	const struct mode *m = find_mode(argc > 1 ? argv[1] : "");
-	unsigned char *memory =
-		mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct vmm vmm = vmm_new(MEMORY);
+	struct kvm_run *shared;
 	pthread_t thread;
 	char *value, c;
 	int vcpu;
 
-	if (memory == MAP_FAILED)
-		die("memory");
 	/*
 	 * The host unmaps pages for a moment when it makes a large one of them, and a sample in
 	 * that moment has no callers. An error: it has no large pages.
 	 */
-	madvise(memory, MEMORY, MADV_NOHUGEPAGE);
-	map_pages(memory);
-	memcpy(memory + CODE, m->code->entry, (size_t)(m->code->end - m->code->entry));
+	madvise(vmm.memory, MEMORY, MADV_NOHUGEPAGE);
+	map_pages(vmm.memory);
+	memcpy(vmm.memory + CODE, m->code->entry, (size_t)(m->code->end - m->code->entry));
 	for (int i = 3; i < argc; i++) {
 		uint64_t at = strtoull(argv[i], &value, 0);
 
-		put(memory, at, *value == '=' ? strtoull(value + 1, NULL, 0) : 0);
+		put(vmm.memory, at, *value == '=' ? strtoull(value + 1, NULL, 0) : 0);
 	}
-	vcpu = new_vcpu(memory);
+	vcpu = vmm_add_vcpu(&vmm, 0, &shared);
 	set_registers(vcpu, m, argc > 2 ? argv[2] : NULL);
 	if (pthread_create(&thread, NULL, run, &vcpu))
 		die("thread");

@@ -9,21 +9,12 @@
  * "share NAME PERCENT" for each function, then "go", and runs until the end of its standard input.
  * It needs a KVM that runs supervisor code by hardware (or by an emulation of it).
  */
-#include <errno.h>
-#include <linux/kvm.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <fcntl.h>
 #include <unistd.h>
+
+#include "vmm.h"
 
 #define MEMORY (8u << 20)
 #define KERNEL_PA 0x200000u /* where the three pieces lie in the guest's memory */
@@ -50,12 +41,6 @@ static const struct function functions[] = {
 };
 #define NFUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 #define NCALLED (NFUNCTIONS - 1) /* all but the user code */
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 /* ---- the guest's code ---- */
 
@@ -132,27 +117,6 @@ static void put_page_tables(uint8_t *mem)
 
 /* ---- the VM ---- */
 
-static int xioctl(int fd, unsigned long what, void *arg, const char *name)
-{
-	int r = ioctl(fd, what, arg);
-
-	if (r < 0)
-		die(name);
-	return r;
-}
-
-static void set_cpuid(int kvm, int vcpu)
-{
-	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + 256 * sizeof(c->entries[0]));
-
-	if (!c)
-		die("calloc");
-	c->nent = 256;
-	xioctl(kvm, KVM_GET_SUPPORTED_CPUID, c, "KVM_GET_SUPPORTED_CPUID");
-	xioctl(vcpu, KVM_SET_CPUID2, c, "KVM_SET_CPUID2");
-	free(c);
-}
-
 static void set_registers(int vcpu)
 {
 	struct kvm_segment code = {.selector = 0x10,
@@ -170,15 +134,15 @@ static void set_registers(int vcpu)
 	data.type = 3;
 	data.l = 0;
 	data.db = 1;
-	xioctl(vcpu, KVM_GET_SREGS, &s, "KVM_GET_SREGS");
+	must(vcpu, KVM_GET_SREGS, &s, "KVM_GET_SREGS");
 	s.cs = code;
 	s.ss = s.ds = s.es = s.fs = s.gs = data;
 	s.cr0 = 0x80050033;
 	s.cr3 = 0x1000;
 	s.cr4 = 0x20;
 	s.efer = 0x501; /* SCE, LME, LMA */
-	xioctl(vcpu, KVM_SET_SREGS, &s, "KVM_SET_SREGS");
-	xioctl(vcpu, KVM_SET_REGS, &r, "KVM_SET_REGS");
+	must(vcpu, KVM_SET_SREGS, &s, "KVM_SET_SREGS");
+	must(vcpu, KVM_SET_REGS, &r, "KVM_SET_REGS");
 }
 
 /* STAR: kernel code at 0x10, user code at 0x30 (0x23 + 16 would be 32-bit's); LSTAR; SFMASK. */
@@ -193,7 +157,7 @@ static void set_msrs(int vcpu, uint64_t back)
 		die("calloc");
 	m->nmsrs = 3;
 	memcpy(m->entries, e, sizeof(e));
-	if (xioctl(vcpu, KVM_SET_MSRS, m, "KVM_SET_MSRS") != 3)
+	if (must(vcpu, KVM_SET_MSRS, m, "KVM_SET_MSRS") != 3)
 		die("KVM_SET_MSRS");
 	free(m);
 }
@@ -207,30 +171,12 @@ struct vm {
 
 static void vm_new(struct vm *v)
 {
-	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC), fd, size;
-	uint8_t *mem =
-		mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
+	struct vmm vmm = vmm_new(MEMORY);
 
-	if (kvm < 0)
-		die("/dev/kvm");
-	if (mem == MAP_FAILED)
-		die("mmap");
-	fd = ioctl(kvm, KVM_CREATE_VM, 0);
-	if (fd < 0)
-		die("KVM_CREATE_VM");
-	region.userspace_addr = (uintptr_t)mem;
-	xioctl(fd, KVM_SET_USER_MEMORY_REGION, &region, "KVM_SET_USER_MEMORY_REGION");
-	v->vcpu = ioctl(fd, KVM_CREATE_VCPU, 0);
-	if (v->vcpu < 0)
-		die("KVM_CREATE_VCPU");
-	size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
-	v->run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, v->vcpu, 0);
-	if (v->run == MAP_FAILED)
-		die("mmap of the vCPU");
-	put_page_tables(mem);
-	set_cpuid(kvm, v->vcpu);
-	set_msrs(v->vcpu, put_code(mem));
+	v->vcpu = vmm_add_vcpu(&vmm, 0, &v->run);
+	put_page_tables(vmm.memory);
+	vmm_set_cpuid(&vmm, v->vcpu);
+	set_msrs(v->vcpu, put_code(vmm.memory));
 	set_registers(v->vcpu);
 }
 
@@ -238,8 +184,8 @@ static void *run_vcpu(void *arg)
 {
 	struct vm *v = arg;
 
-	prctl(PR_SET_NAME, "CPU 0/KVM");
-	v->tid = (pid_t)syscall(SYS_gettid);
+	vmm_name_thread(0);
+	v->tid = gettid();
 	pthread_barrier_wait(&v->ready);
 	pthread_barrier_wait(&v->go);
 	for (;;) {

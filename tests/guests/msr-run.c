@@ -8,20 +8,12 @@
  *
  * Real-mode code of one instruction, which every KVM runs or emulates.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/kvm.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
 #include <unistd.h>
+
+#include "vmm.h"
 
 #define STACK 0x0800
 #define WRITE 0x1000
@@ -68,12 +60,6 @@ struct job {
 	struct vcpu *vcpu;
 };
 
-static void die(const char *what)
-{
-	fprintf(stderr, "msr-run: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 static void put_code(unsigned char *memory)
 {
 	static const unsigned char wrmsr[] = {0x0f, 0x30, 0xe6, PORT_DONE};
@@ -87,21 +73,6 @@ static void put_code(unsigned char *memory)
 	memcpy(memory + VECTOR_GP * sizeof(vector), vector, sizeof(vector));
 }
 
-static void add_vcpu(int vm, int size, struct vcpu *v)
-{
-	struct kvm_sregs s;
-
-	v->fd = ioctl(vm, KVM_CREATE_VCPU, v->index);
-	if (v->fd < 0)
-		die("KVM_CREATE_VCPU");
-	v->run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
-	if (v->run == MAP_FAILED || ioctl(v->fd, KVM_GET_SREGS, &s) < 0)
-		die("KVM_GET_SREGS");
-	s.cs.base = s.cs.selector = 0;
-	if (ioctl(v->fd, KVM_SET_SREGS, &s) < 0)
-		die("KVM_SET_SREGS");
-}
-
 static void run_step(struct vcpu *v, const struct step *s, struct result *out)
 {
 	struct kvm_regs regs = {
@@ -113,8 +84,7 @@ static void run_step(struct vcpu *v, const struct step *s, struct result *out)
 		.rflags = 2,
 	};
 
-	if (ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
-		die("KVM_SET_REGS");
+	must(v->fd, KVM_SET_REGS, &regs, "KVM_SET_REGS");
 	while (ioctl(v->fd, KVM_RUN, 0) < 0)
 		if (errno != EINTR)
 			die("KVM_RUN");
@@ -129,10 +99,8 @@ static void *run_vcpu(void *arg)
 	const struct job *j = arg;
 	struct guest *g = j->guest;
 	struct vcpu *v = j->vcpu;
-	char name[16];
 
-	snprintf(name, sizeof(name), "CPU %d/KVM", v->index);
-	pthread_setname_np(pthread_self(), name);
+	vmm_name_thread(v->index);
 	v->tid = gettid();
 	pthread_barrier_wait(&g->barrier);
 	for (;;) {
@@ -181,22 +149,15 @@ static void parse(struct guest *g, char **text, int n)
 
 static void make(struct guest *g)
 {
-	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
-	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC), vm, size;
-	void *memory;
+	struct vmm vmm = vmm_new(MEMORY);
 
-	vm = kvm < 0 ? -1 : ioctl(kvm, KVM_CREATE_VM, 0);
-	size = kvm < 0 ? -1 : ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
-	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (vm < 0 || size < 0 || memory == MAP_FAILED)
-		die("/dev/kvm");
-	region.userspace_addr = (uintptr_t)memory;
-	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
-		die("KVM_SET_USER_MEMORY_REGION");
-	put_code(memory);
+	put_code(vmm.memory);
 	for (int i = 0; i < g->vcpus; i++) {
-		g->vcpu[i].index = i;
-		add_vcpu(vm, size, &g->vcpu[i]);
+		struct vcpu *v = &g->vcpu[i];
+
+		v->index = i;
+		v->fd = vmm_add_vcpu(&vmm, i, &v->run);
+		vmm_set_real_mode(v->fd, 0);
 	}
 }
 

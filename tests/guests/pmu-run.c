@@ -11,23 +11,16 @@
  * KVM's own interrupt controllers are there: HLT waits in the kernel, for the NMI that comes every
  * MS ms (-n) or for that of a counter that overflows. Real-mode code, assembled here.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/kvm.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "vmm.h"
 
 #define NMI_HANDLER 0x500
 #define NMIS 0x600 /* how many it took, 16 bits */
@@ -45,7 +38,6 @@
 #define MAX_VMS 4
 #define MAX_MARKS 64
 #define MAX_READS 256
-#define MAX_CPUID 256
 
 struct mark {
 	uint64_t exits, cpu_ns, mono_ns;
@@ -63,12 +55,6 @@ struct vm {
 };
 
 static atomic_int running;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "pmu-run: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static void emit(struct vm *vm, const void *bytes, size_t n)
 {
@@ -182,68 +168,32 @@ static void put_program(struct vm *vm, const char *text)
 	emit_port(vm, PORT_END);
 }
 
-/* The CPU as KVM can give it: with it come the counters that there are. */
-static void set_cpuid(int kvm, struct vm *vm)
-{
-	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + MAX_CPUID * sizeof(c->entries[0]));
-
-	if (!c)
-		die("memory");
-	c->nent = MAX_CPUID;
-	if (ioctl(kvm, KVM_GET_SUPPORTED_CPUID, c) < 0 || ioctl(vm->vcpu, KVM_SET_CPUID2, c) < 0)
-		die("CPUID");
-	free(c);
-}
-
 static void set_lapic(struct vm *vm)
 {
 	static const uint32_t svr = 0x1ff, lvtpc = APIC_NMI;
 	struct kvm_lapic_state s;
 
-	if (ioctl(vm->vcpu, KVM_GET_LAPIC, &s) < 0)
-		die("KVM_GET_LAPIC");
+	must(vm->vcpu, KVM_GET_LAPIC, &s, "KVM_GET_LAPIC");
 	memcpy(s.regs + APIC_SVR, &svr, sizeof(svr));
 	memcpy(s.regs + APIC_LVTPC, &lvtpc, sizeof(lvtpc));
-	if (ioctl(vm->vcpu, KVM_SET_LAPIC, &s) < 0)
-		die("KVM_SET_LAPIC");
+	must(vm->vcpu, KVM_SET_LAPIC, &s, "KVM_SET_LAPIC");
 }
 
-static void set_registers(struct vm *vm)
+static void make_vm(struct vm *vm, const char *program)
 {
 	struct kvm_regs regs = {.rip = CODE, .rbx = DATA, .rsp = STACK, .rflags = 2};
-	struct kvm_sregs s;
+	struct vmm vmm = vmm_new(MEMORY);
 
-	if (ioctl(vm->vcpu, KVM_GET_SREGS, &s) < 0)
-		die("KVM_GET_SREGS");
-	s.cs.base = s.cs.selector = 0;
-	if (ioctl(vm->vcpu, KVM_SET_SREGS, &s) < 0 || ioctl(vm->vcpu, KVM_SET_REGS, &regs) < 0)
-		die("KVM_SET_REGS");
-}
-
-static void make_vm(int kvm, struct vm *vm, const char *program)
-{
-	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
-	int size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
-
-	vm->fd = ioctl(kvm, KVM_CREATE_VM, 0);
-	vm->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (vm->fd < 0 || size < 0 || vm->memory == MAP_FAILED)
-		die("/dev/kvm");
-	region.userspace_addr = (uintptr_t)vm->memory;
-	if (ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &region) < 0 ||
-	    ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
-		die("KVM_CREATE_IRQCHIP");
-	vm->vcpu = ioctl(vm->fd, KVM_CREATE_VCPU, 0);
-	if (vm->vcpu < 0)
-		die("KVM_CREATE_VCPU");
-	vm->run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, vm->vcpu, 0);
-	if (vm->run == MAP_FAILED)
-		die("memory");
+	vm->fd = vmm.vm;
+	vm->memory = vmm.memory;
+	must(vm->fd, KVM_CREATE_IRQCHIP, NULL, "KVM_CREATE_IRQCHIP");
+	vm->vcpu = vmm_add_vcpu(&vmm, 0, &vm->run);
 	vm->khz = ioctl(vm->vcpu, KVM_GET_TSC_KHZ, 0);
 	put_program(vm, program);
-	set_cpuid(kvm, vm);
+	vmm_set_cpuid(&vmm, vm->vcpu); /* with it come the counters that there are */
 	set_lapic(vm);
-	set_registers(vm);
+	vmm_set_real_mode(vm->vcpu, 0);
+	must(vm->vcpu, KVM_SET_REGS, &regs, "KVM_SET_REGS");
 }
 
 static uint64_t now(clockid_t clock)
@@ -298,10 +248,8 @@ static void wait_for_line(const struct vm *vm)
 static void *run_vm(void *arg)
 {
 	struct vm *vm = arg;
-	char name[16];
 
-	snprintf(name, sizeof(name), "CPU %d/KVM", vm->index);
-	pthread_setname_np(pthread_self(), name);
+	vmm_name_thread(vm->index);
 	for (;;) {
 		if (ioctl(vm->vcpu, KVM_RUN, 0) < 0) {
 			if (errno != EINTR)
@@ -357,7 +305,7 @@ static void send_nmis(struct vm *vms, int n, int ms)
 int main(int argc, char **argv)
 {
 	static struct vm vms[MAX_VMS];
-	int kvm, n, ms = 0, first = 1;
+	int n, ms = 0, first = 1;
 
 	if (argc > 2 && !strcmp(argv[1], "-n")) {
 		ms = atoi(argv[2]);
@@ -373,10 +321,9 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < n; i++) {
 		vms[i].index = i;
-		make_vm(kvm, &vms[i], argv[first + i]);
+		make_vm(&vms[i], argv[first + i]);
 	}
 	running = n;
 	for (int i = 0; i < n; i++)

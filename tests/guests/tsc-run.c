@@ -8,17 +8,9 @@
  *
  * Real-mode code, which every KVM runs or emulates.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/kvm.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include "vmm.h"
 
 #define CODE 0x1000
 #define DATA 0x2000 /* and a page more a vCPU */
@@ -27,7 +19,6 @@
 #define PORT_READ 0x10
 #define PORT_WROTE 0x11
 #define MAX_VCPUS 8
-#define NAME_LEN 15
 
 /*
  * DS is the vCPU's data page; ecx is the MSR. bp: 0 to read, else to write first. By RDMSR and not
@@ -59,44 +50,29 @@ struct vcpu {
 	pthread_t thread;
 };
 
-static void die(const char *what)
-{
-	fprintf(stderr, "tsc-run: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 static void set_state(struct vcpu *v, uint64_t first)
 {
 	_Alignas(struct kvm_msrs) char room[sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)];
 	struct kvm_msr_entry entry = {.index = MSR_TSC, .data = first};
 	struct kvm_msrs *msr = (void *)room;
 	struct kvm_regs regs = {.rip = CODE, .rcx = MSR_TSC, .rflags = 2};
-	struct kvm_sregs s;
 
 	memset(room, 0, sizeof(room));
 	msr->nmsrs = 1;
 	memcpy(msr->entries, &entry, sizeof(entry));
-	if (ioctl(v->fd, KVM_GET_SREGS, &s) < 0)
-		die("KVM_GET_SREGS");
-	s.cs.base = s.cs.selector = 0;
-	s.ds.base = DATA + 0x1000u * (unsigned)v->index;
-	s.ds.selector = (uint16_t)(s.ds.base >> 4);
-	if (ioctl(v->fd, KVM_SET_SREGS, &s) < 0 || ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
-		die("KVM_SET_REGS");
+	vmm_set_real_mode(v->fd, DATA + 0x1000u * (unsigned)v->index);
+	must(v->fd, KVM_SET_REGS, &regs, "KVM_SET_REGS");
 	if (first && ioctl(v->fd, KVM_SET_MSRS, msr) != 1)
 		die("KVM_SET_MSRS");
 }
 
-static void add_vcpu(int vm, int size, void *memory, struct vcpu *v, uint64_t first)
+static void add_vcpu(const struct vmm *vmm, struct vcpu *v, uint64_t first)
 {
-	v->fd = ioctl(vm, KVM_CREATE_VCPU, v->index);
-	if (v->fd < 0)
-		die("KVM_CREATE_VCPU");
-	v->run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	v->fd = vmm_add_vcpu(vmm, v->index, &v->run);
 	v->stamp = calloc((size_t)v->reads, sizeof(*v->stamp));
-	if (v->run == MAP_FAILED || !v->stamp)
+	if (!v->stamp)
 		die("memory");
-	v->data = (void *)((char *)memory + DATA + 0x1000 * v->index);
+	v->data = (void *)(vmm->memory + DATA + 0x1000 * v->index);
 	v->data[1] = v->step;
 	set_state(v, first);
 }
@@ -105,20 +81,16 @@ static void ask_to_write(struct vcpu *v)
 {
 	struct kvm_regs regs;
 
-	if (ioctl(v->fd, KVM_GET_REGS, &regs) < 0)
-		die("KVM_GET_REGS");
+	must(v->fd, KVM_GET_REGS, &regs, "KVM_GET_REGS");
 	regs.rbp = 1;
-	if (ioctl(v->fd, KVM_SET_REGS, &regs) < 0)
-		die("KVM_SET_REGS");
+	must(v->fd, KVM_SET_REGS, &regs, "KVM_SET_REGS");
 }
 
 static void *run_vcpu(void *arg)
 {
 	struct vcpu *v = arg;
-	char name[NAME_LEN + 1];
 
-	snprintf(name, sizeof(name), "CPU %d/KVM", v->index);
-	pthread_setname_np(pthread_self(), name);
+	vmm_name_thread(v->index);
 	while (v->n < v->reads) {
 		if (ioctl(v->fd, KVM_RUN, 0) < 0 && errno != EINTR)
 			die("KVM_RUN");
@@ -155,30 +127,21 @@ static void print_merged(struct vcpu *v, int vcpus)
 
 int main(int argc, char **argv)
 {
-	struct kvm_userspace_memory_region region = {.memory_size = MEMORY};
 	struct vcpu v[MAX_VCPUS] = {0};
-	int vcpus, kvm, vm, size;
-	void *memory;
+	struct vmm vmm;
+	int vcpus;
 
 	if (argc != 5 || (vcpus = atoi(argv[1])) < 1 || vcpus > MAX_VCPUS || atol(argv[2]) < 1) {
 		fprintf(stderr, "usage: tsc-run VCPUS READS FIRST1 STEP\n");
 		return 2;
 	}
-	kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
-	vm = kvm < 0 ? -1 : ioctl(kvm, KVM_CREATE_VM, 0);
-	size = kvm < 0 ? -1 : ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
-	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (vm < 0 || size < 0 || memory == MAP_FAILED)
-		die("/dev/kvm");
-	region.userspace_addr = (uintptr_t)memory;
-	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
-		die("KVM_SET_USER_MEMORY_REGION");
-	memcpy((char *)memory + CODE, code, sizeof(code));
+	vmm = vmm_new(MEMORY);
+	memcpy(vmm.memory + CODE, code, sizeof(code));
 	for (int i = 0; i < vcpus; i++) {
 		v[i].index = i;
 		v[i].reads = atol(argv[2]);
 		v[i].step = strtoull(argv[4], NULL, 0);
-		add_vcpu(vm, size, memory, &v[i], i == 1 ? strtoull(argv[3], NULL, 0) : 0);
+		add_vcpu(&vmm, &v[i], i == 1 ? strtoull(argv[3], NULL, 0) : 0);
 	}
 	for (int i = 0; i < vcpus; i++)
 		if (pthread_create(&v[i].thread, NULL, run_vcpu, &v[i]))
