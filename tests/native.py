@@ -94,6 +94,11 @@ def sh(*argv, **kw):
     return subprocess.run(argv, check=True, capture_output=True, text=True, **kw).stdout
 
 
+def put(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
 def unmount(where):
     """Also what lies on top of it; only in our own mount namespace."""
     while os.path.ismount(where):
@@ -135,9 +140,19 @@ def child(argv, **kw):
 
 
 def run(*args, limit=60, env=None, **more):
-    """kvmtop to its end, without input; what it printed and its status."""
-    return subprocess.run([KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=limit * PATIENCE, check=False, env={**os.environ, **(env or {})}, **more)
+    """kvmtop to its end, without input; what it printed and its status. `more` as subprocess.run() has it."""
+    how = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False, **more}
+    if "input" in more:
+        del how["stdin"]
+    return subprocess.run([KVMTOP, *map(str, args)], timeout=limit * PATIENCE, env={**os.environ, **(env or {})}, **how)
+
+
+def wait_for(condition, seconds=60):
+    """Until condition() holds, a second's fraction between two looks; False: it never did."""
+    end = time.monotonic() + seconds * PATIENCE
+    while not (held := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(held)
 
 
 class Lines:
@@ -318,6 +333,11 @@ def vms_of(record, pid):
 def vm_of(record, pid):
     found = vms_of(record, pid)
     return found[0] if found else None
+
+
+def tids_of(vm):
+    """{vCPU number: thread} of a VM's row, None where there is none."""
+    return {v["vcpu"]: v["tid"] for v in vm["vcpus"]} if vm else None
 
 
 def opened(record):

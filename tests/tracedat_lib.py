@@ -13,11 +13,6 @@ def possible():
     return os.path.exists(f"{n.TRACEFS}/events/kvm/kvm_pio/enable") and shutil.which("trace-cmd") is not None
 
 
-def put(path, value):
-    with open(path, "w", encoding="ascii") as f:
-        f.write(value)
-
-
 def extract(name, to):
     """False: trace-cmd refused, as it does when /proc/kallsyms grows while it is read, for programs of others come."""
     r = subprocess.run(["trace-cmd", "extract", "-B", name, "-o", to], capture_output=True, cwd=os.path.dirname(to),
@@ -31,11 +26,11 @@ def record_once(clock, to, writes, buffer_kb):
     at = f"{n.TRACEFS}/instances/{name}"
     os.mkdir(at)
     try:
-        put(f"{at}/trace_clock", clock)
-        put(f"{at}/buffer_size_kb", str(buffer_kb))
-        put(f"{at}/events/kvm/kvm_pio/enable", "1")
+        n.put(f"{at}/trace_clock", clock)
+        n.put(f"{at}/buffer_size_kb", str(buffer_kb))
+        n.put(f"{at}/events/kvm/kvm_pio/enable", "1")
         n.Guest(f"out:{writes}").go().wait()
-        put(f"{at}/tracing_on", "0")
+        n.put(f"{at}/tracing_on", "0")
         with open(f"{at}/trace", encoding="utf-8") as f:
             text = f.read()
         return text if extract(name, to) else None
@@ -49,12 +44,12 @@ def record(clock, to, writes, buffer_kb=1408):
     main_clock = f"{n.TRACEFS}/trace_clock"
     with open(main_clock, encoding="ascii") as f:
         before = re.search(r"\[(\S+)\]", f.read())[1]
-    put(main_clock, clock)
+    n.put(main_clock, clock)
     try:
         for _ in range(20):
             text = record_once(clock, to, writes, buffer_kb)
             if text is not None:
                 return text
     finally:
-        put(main_clock, before)
+        n.put(main_clock, before)
     raise RuntimeError("trace-cmd extract: refused twenty times")

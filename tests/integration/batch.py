@@ -81,7 +81,7 @@ def no_exits():
     n.ok(vm["exits_per_s"] is not None and vm["exits_per_s"] > 0, "EXIT/s is there from the first record on",
          [vm["exits_per_s"], p.stderr])
     p = n.run("-b", "-n", "1", "-d", "0.5", "--format", "csv", "-p", str(g.pid), "--table", "pcpu")
-    n.ok(all(r["npinned"] for r in csv.DictReader(io.StringIO(p.stdout))), "so are the vCPUs pinned to each CPU",
+    n.ok(n.every(r["npinned"] for r in csv.DictReader(io.StringIO(p.stdout))), "so are the vCPUs pinned to each CPU",
          p.stdout)
     g.kill()
 
@@ -112,9 +112,7 @@ def hostile_name():
     n.same(vm.get("name"), HOSTILE.replace(b"\xff", b"\\xff").decode(), "json: a hostile name as it is")
     n.ok(vm.get("exits") and vm["exits"][0]["key"] == "0x3f8:POUT", "json: its exits", vm.get("exits"))
     for fmt in ("csv", "text"):
-        p = subprocess.run([n.KVMTOP, "-b", "-n", "3", "-d", "0.5", "--format", fmt, "--table", "vm", "-p",
-                            str(g.pid)], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
-                           check=False)
+        p = n.run("-b", "-n", "3", "-d", "0.5", "--format", fmt, "--table", "vm", "-p", g.pid, text=False)
         n.ok(b"$(reboot)" in p.stdout and not re.search(rb"[\x00-\x09\x0b-\x1f\x7f\xff]|\xc2\x9b|\xe2\x80\xae",
                                                       p.stdout),
              f"{fmt}: nothing in a hostile name reaches a terminal", p.stdout)

@@ -7,6 +7,7 @@
 
 import ctypes
 import datetime
+import functools
 import io
 import json
 import os
@@ -28,9 +29,7 @@ NAMES = "secretweb01", "secret db, \u6f22"
 WORDS = ["secretweb01", "secretweb", "secret db", "secret\\x20db", "\u6f22", UUID, "hiddenpassword", "hidden-title"]
 
 
-def run(*args, **more):
-    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=150, check=False, **more)
+run = functools.partial(n.run, limit=150)
 
 
 def record():
@@ -145,7 +144,7 @@ def anonymized():
            for vm in json.loads(line)["vms"]}
     n.ok(len(vms) >= 2 and all(v.startswith("vm-") for v in vms), "VMs have other names", vms)
     table = parts["tables/vm.txt"].decode()
-    n.ok(all(v in table for v in vms), "the same in the tables", table)
+    n.ok(n.every(v in table for v in vms), "the same in the tables", table)
     before = run("replay", FILE, "-b", "--format", "csv", "--table", "vm", "--fields", "cpu_pct,steal_pct").stdout
     after = run("replay", extract(parts), "-b", "--format", "csv", "--table", "vm", "--fields",
                 "cpu_pct,steal_pct").stdout

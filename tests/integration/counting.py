@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import native as n
@@ -29,15 +28,6 @@ def runs():
     """{id: runs} of the programs on kvm_pio, as far as the kernel counted them."""
     out = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout
     return {p["id"]: p.get("run_cnt", 0) for p in json.loads(out) if p.get("name") == "kvmtop_pio"}
-
-
-def wait_for(condition):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def by_kind(counts):
@@ -119,7 +109,7 @@ def killed():
     n.ok(mine, "its programs are loaded", runs())
     top.p.kill()
     top.p.wait()
-    n.ok(wait_for(lambda: not mine & set(runs())), "after a kill -9 nothing is left of it", (mine, runs()))
+    n.ok(n.wait_for(lambda: not mine & set(runs())), "after a kill -9 nothing is left of it", (mine, runs()))
 
 
 def costs():
@@ -137,12 +127,12 @@ def costs():
         before = runs()
         top.skip(3)
         after = runs()
-        return all(i in after and before.get(i) == after[i] for i in mine)
-    n.ok(wait_for(unmeasured), "the kernel does not measure them while they count", runs())
+        return n.every(i in after and before.get(i) == after[i] for i in mine)
+    n.ok(n.wait_for(unmeasured), "the kernel does not measure them while they count", runs())
     r = top.end()
     g.stop()
     late = [x["host"]["self_guest_pct"] for x in r[-3:]]
-    n.ok(all(p and 0 < p < 100 for p in late), "what they cost is said in every interval", late)
+    n.ok(n.every(p and 0 < p < 100 for p in late), "what they cost is said in every interval", late)
 
 
 def main():

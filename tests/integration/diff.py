@@ -6,11 +6,11 @@
 
 import csv
 import datetime
+import functools
 import json
 import lzma
 import os
 import sqlite3
-import subprocess
 import sys
 import time
 
@@ -24,9 +24,7 @@ OURS = "-M", "web01", "-M", "frontend", "-M", "db01"
 UUID = "8f7c2c1e-1b2d-4c3e-9f00-0000000000aa"
 
 
-def run(*args, **more):
-    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=120, check=False, **more)
+run = functools.partial(n.run, limit=120)
 
 
 def qemu():

@@ -6,12 +6,12 @@
 recording is found, and the host's side of a file beside its guests'."""
 
 import csv
+import functools
 import io
 import json
 import lzma
 import os
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -24,9 +24,7 @@ PIDS = "134", "138"
 MAPS = [w for p in PIDS for w in ("--map", f"{p}={p}")]
 
 
-def run(*args):
-    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100,
-                          check=False)
+run = functools.partial(n.run, limit=100)
 
 
 def diff(*args):
@@ -63,7 +61,7 @@ def nothing_changed():
     d = diff(EVENTS, EVENTS, *MAPS)
     n.ok(d["rows"] and not any(r["change"] or r["larger_than_noise"] for r in d["rows"]),
          "a file does not differ from itself")
-    n.ok(all(r["larger_than_noise"] is not None for r in d["rows"]), "its slices tell the noise")
+    n.ok(n.every(r["larger_than_noise"] is not None for r in d["rows"]), "its slices tell the noise")
     n.same([v["by"] for v in d["vms"]], ["map", "map"], "who is whom was said")
     n.same((d["a"]["from"], d["a"]["intervals"]), (None, 100), "no time of day, a hundred slices")
     rates(d)
@@ -93,7 +91,7 @@ def changed(rec):
     n.ok(io_rows and all(r["larger_than_noise"] and r["high"] < 0 and 0.15 < r["b"] / r["a"] < 0.4 for r in io_rows),
          "fewer exits of one reason: seen, and larger than the noise", io_rows)
     back = diff(file, EVENTS, *MAPS)
-    n.ok(all(r["larger_than_noise"] and r["low"] > 0 for r in back["rows"] if r["table"] == "exit" and r["what"] == "io"),
+    n.ok(n.every(r["larger_than_noise"] and r["low"] > 0 for r in back["rows"] if r["table"] == "exit" and r["what"] == "io"),
          "the other way round they are more")
     rest = [r for r in d["rows"] if r["table"] == "exit" and r["kind"] in ("mmio", "msr")]
     n.ok(rest and not any(r["larger_than_noise"] for r in rest), "what stayed did not change", rest)
@@ -124,7 +122,7 @@ def sides():
     for kind in "kernel", "user":
         n.near(got[kind]["a"] / got["kernel"]["a"], of[f"host-{kind}"] / of["host-kernel"], 0.01, f"the host's {kind}")
         n.near(got[kind]["b"] / got["kernel"]["a"], of[f"guest-{kind}"] / of["host-kernel"], 0.01, f"the guest's {kind}")
-    n.ok(all(r["table"] == "symbol" for r in d["rows"]), "nothing but samples", d["rows"][:3])
+    n.ok(n.every(r["table"] == "symbol" for r in d["rows"]), "nothing but samples", d["rows"][:3])
     text = run("diff", "--host", "--guest", SAMPLES).stdout
     n.ok(", the host's side: " in text and ", the guests' side: " in text, "it is said which is which", text)
     n.ok(" B - A " in text and not any(w in text.split() for w in ("new", "gone", "CHANGE")),

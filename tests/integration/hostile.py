@@ -10,7 +10,6 @@ import csv
 import io
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -49,8 +48,7 @@ def start():
 
 
 def batch(*args):
-    p = subprocess.run([n.KVMTOP, "--batch", "-d", "0.2", "-n", "2", *args], capture_output=True,
-                       stdin=subprocess.DEVNULL, timeout=60, check=False)
+    p = n.run("--batch", "-d", "0.2", "-n", "2", *args, text=False)
     n.same((p.returncode, p.stderr), (0, b""), f"{' '.join(args)}: it ends well and says nothing")
     try:
         text = p.stdout.decode()

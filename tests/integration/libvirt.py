@@ -37,11 +37,6 @@ NOVA = """<metadata><nova:instance xmlns:nova="http://openstack.org/xmlns/libvir
 <nova:owner><nova:user uuid="6d0b">admin</nova:user></nova:owner></nova:instance></metadata>"""
 
 
-def put(path, text):
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-
-
 # --- libvirtd -----------------------------------------------------------------------------------
 def own_folders():
     """In the mount namespace that the test has: nothing of it stays."""
@@ -96,8 +91,8 @@ def start_libvirtd():
     atexit.register(forget_cgroups, machines())
     os.mkdir(f"{ETC}/bin")  # only one QEMU to ask for what it can: that takes seconds each
     os.symlink(shutil.which("qemu-system-x86_64"), f"{ETC}/bin/qemu-system-x86_64")
-    put(f"{ETC}/qemu.conf", 'security_driver = "none"\nstdio_handler = "file"\n')
-    put(f"{ETC}/libvirtd.conf", 'auth_unix_rw = "none"\n')
+    n.put(f"{ETC}/qemu.conf", 'security_driver = "none"\nstdio_handler = "file"\n')
+    n.put(f"{ETC}/libvirtd.conf", 'auth_unix_rw = "none"\n')
     with open("/var/log/libvirt/stderr", "wb") as log:
         p = n.child(["unshare", "--net", "env", f"PATH={ETC}/bin", shutil.which("libvirtd"),
                      "-f", f"{ETC}/libvirtd.conf", "-p", f"{ETC}/pid"],
@@ -133,7 +128,7 @@ def threads_of(domain):
 
 def create(domain, vcpus, more, tune=""):
     path = f"{ETC}/{domain['uuid']}.xml"
-    put(path, f"""<domain type='kvm'><name>{domain['name']}</name><uuid>{domain['uuid']}</uuid>{more}
+    n.put(path, f"""<domain type='kvm'><name>{domain['name']}</name><uuid>{domain['uuid']}</uuid>{more}
 <memory unit='MiB'>32</memory>{vcpus}{tune}
 <os><type arch='x86_64' machine='pc'>hvm</type><loader type='rom'>{ETC}/rom</loader></os>
 <features><acpi/></features>
@@ -149,10 +144,6 @@ def stats(domain):
                 if "=" in line)
 
 
-def numbers(vm):
-    return {v["vcpu"]: v["tid"] for v in vm["vcpus"]} if vm else None
-
-
 def pins(vm):
     return {str(v["vcpu"]): v["pin"] for v in vm["vcpus"]} if vm else None
 
@@ -163,7 +154,7 @@ def who(r):
         n.same((vm.get("name"), vm.get("uuid"), vm.get("vm_id"), vm.get("title"), vm.get("vmm")),
                (domain["name"], domain["uuid"], domain["uuid"], title, "qemu"),
                f"{domain['name']}: name, UUID and title as libvirt has them")
-        n.same(numbers(vm), threads_of(domain), f"{domain['name']}: vCPUs and their threads as QEMU says")
+        n.same(n.tids_of(vm), threads_of(domain), f"{domain['name']}: vCPUs and their threads as QEMU says")
 
 
 def pinning(r):
@@ -198,8 +189,8 @@ def quota(top):
 
 
 def io_threads():
-    text = subprocess.run([n.KVMTOP, "-b", "-n", "3", "-d", "0.3", "-M", "web-frontend", "--format", "csv",
-                           "--table", "thread"], capture_output=True, text=True, timeout=60, check=True).stdout
+    text = n.run("-b", "-n", "3", "-d", "0.3", "-M", "web-frontend", "--format", "csv", "--table", "thread",
+                 check=True).stdout
     got = {r["comm"]: r["role"] for r in csv.DictReader(text.splitlines())}
     n.same({got.get("IO iothread1"), got.get("IO iothread2")}, {"vmm"},
            "found by nova's name; its I/O threads are there")
@@ -214,7 +205,7 @@ def changes(top):
     virsh("setvcpus", WEB["name"], "3", "--live")
     want = threads_of(WEB)
     n.same(sorted(want), [0, 1, 2], "libvirt has plugged a vCPU in")
-    shows("a vCPU that libvirt plugs in is there", lambda vm: numbers(vm) == want)
+    shows("a vCPU that libvirt plugs in is there", lambda vm: n.tids_of(vm) == want)
     virsh("vcpupin", WEB["name"], "2", "1", "--live")
     shows("its pin changes as virsh vcpupin does", lambda vm: pins(vm).get("2") == "1")
     virsh("desc", WEB["name"], "--live", "--title", "Renamed <now>")

@@ -37,7 +37,7 @@ def epoch(ts, vcpu, prev, new, pid=77):
 
 
 def merge(*args, stdin=None):
-    return subprocess.run([n.KVMTOP, "merge", *args], capture_output=True, input=stdin, check=False)
+    return n.run("merge", *args, limit=300, text=False, **({} if stdin is None else {"input": stdin}))
 
 
 def shown(r):

@@ -9,7 +9,6 @@ and through a vCPU's plugging and unplugging, a stop, a kill and an orderly end.
 import csv
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -61,10 +60,6 @@ def start():
     return guests
 
 
-def numbers(vm):
-    return {v["vcpu"]: v["tid"] for v in vm["vcpus"]} if vm else None
-
-
 def all_there(guests, r):
     return all(n.vm_of(r, q.pid) and len(n.vm_of(r, q.pid)["vcpus"]) == len(q.threads())
                for q in guests.values())
@@ -88,7 +83,7 @@ def vcpus(guests, r):
     for case, q in guests.items():
         if case == "inside":
             continue  # QEMU's word is of its own pid namespace
-        n.same(numbers(n.vm_of(r, q.pid)), q.threads(),
+        n.same(n.tids_of(n.vm_of(r, q.pid)), q.threads(),
                f"{case}: each vCPU's number and thread are as QEMU says")
     n.same([(v["vcpu"], v["kvm_id"], v["vcpu_guessed"]) for v in n.vm_of(r, guests["six"].pid)["vcpus"]],
            [(i, k, False) for i, k in enumerate((0, 1, 2, 4, 5, 6))],
@@ -104,7 +99,7 @@ def inside(guests, r):
     for t in os.listdir(f"/proc/{q.pid}/task"):
         with open(f"/proc/{q.pid}/task/{t}/comm", encoding="ascii") as f:
             comm[f.read().strip()] = int(t)
-    n.same(numbers(n.vm_of(r, q.pid)), {i: comm[f"CPU {i}/KVM"] for i in (0, 1)},
+    n.same(n.tids_of(n.vm_of(r, q.pid)), {i: comm[f"CPU {i}/KVM"] for i in (0, 1)},
            "inside a container: its vCPUs' threads, by the host's numbers")
     helpers = [t["comm"] for t in thread_rows(q).values() if t["role"] == "helper"]
     n.ok("kvm-pit/1" in helpers, "inside a container: its kernel threads are its own", helpers)
@@ -112,9 +107,7 @@ def inside(guests, r):
 
 def thread_rows(q):
     """{thread: row of the table `thread`} of one VM."""
-    p = subprocess.run([n.KVMTOP, "-b", "-n", "1", "-d", "0.5", "-p", str(q.pid), "--format", "csv",
-                        "--table", "thread"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                       timeout=60, check=True)
+    p = n.run("-b", "-n", "1", "-d", "0.5", "-p", q.pid, "--format", "csv", "--table", "thread", check=True)
     return {int(r["tid"]): r for r in csv.DictReader(p.stdout.splitlines())}
 
 
@@ -149,7 +142,7 @@ def plugging(q, top):
     """Two vCPUs more, one of them away again (KVM keeps it: QEMU parks it), and back on another thread."""
     def shows(what):
         want = q.threads()
-        if top.until(lambda r: numbers(n.vm_of(r, q.pid)) == want, 10, what):
+        if top.until(lambda r: n.tids_of(n.vm_of(r, q.pid)) == want, 10, what):
             n.ok(True, what)
 
     free = [c["props"] for c in q.qmp("query-hotpluggable-cpus") if "qom-path" not in c]
@@ -175,7 +168,7 @@ def migration(top):
     there = Qemu(*same, "-incoming", where)
     there.qmp("query-status")
     both = (here, there)
-    if not top.until(lambda r: all(numbers(n.vm_of(r, q.pid)) == q.threads() for q in both), 10,
+    if not top.until(lambda r: all(n.tids_of(n.vm_of(r, q.pid)) == q.threads() for q in both), 10,
                      "migration: both ends are there"):
         return
     here.qmp("migrate", uri=where)
@@ -188,7 +181,7 @@ def migration(top):
            "migration: afterwards too, each with an id of its own")
     here.end()
     if top.until(lambda r: not n.vm_of(r, here.pid), 10, "migration: the source ends"):
-        n.same(numbers(n.vm_of(top.records[-1], there.pid)), there.threads(),
+        n.same(n.tids_of(n.vm_of(top.records[-1], there.pid)), there.threads(),
                "migration: the source ends, the target stays")
     there.end()
 
@@ -205,7 +198,7 @@ def stopped(q, top):
     os.kill(q.pid, signal.SIGSTOP)
     top.settle().skip(3)
     vm = n.vm_of(top.records[-1], q.pid)
-    n.same((numbers(vm), {v["state"] for v in vm["vcpus"]} if vm else None, vm and vm["cpu_pct"] < 1),
+    n.same((n.tids_of(vm), {v["state"] for v in vm["vcpus"]} if vm else None, vm and vm["cpu_pct"] < 1),
            (was, {"T"}, True), "SIGSTOP: the VM is there, its threads are stopped")
     os.kill(q.pid, signal.SIGCONT)
     q.qmp("query-status")

@@ -22,18 +22,13 @@ FILE = f"{TMP}/r.db"
 KILLS = int(os.environ.get("KILLS", "12"))
 
 
-def run(*args, limit=60, **more):
-    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=limit, check=False, **more)
-
-
 def start(*args, **more):
     return n.child([n.KVMTOP, "record", *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    stderr=subprocess.PIPE, text=True, **more)
 
 
 def lines(*args, file=FILE):
-    p = run("replay", file, "-b", "--format", "json", *args)
+    p = n.run("replay", file, "-b", "--format", "json", *args)
     return [json.loads(x) for x in p.stdout.splitlines()], p
 
 
@@ -47,15 +42,6 @@ def count(file=FILE):
     return both[0] if sound == "ok" and both[0] == both[1] == both[2] else -1
 
 
-def wait_for(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def intervals(file=FILE):
     db = sqlite3.connect(file, timeout=5)
     try:
@@ -67,16 +53,16 @@ def intervals(file=FILE):
 
 
 def basics():
-    p = run("record", "-o", FILE, "-n", "4", "-d", "0.2")
+    p = n.run("record", "-o", FILE, "-n", "4", "-d", "0.2")
     n.ok(p.returncode == 0 and "4 intervals recorded" in p.stderr, "record: four intervals", p.stderr)
     n.ok(os.stat(FILE).st_mode & 0o7777 == 0o600, "nobody else may read it")
     got, p = lines()
     n.ok(len(got) == 4 and p.returncode == 0, "replay: as many lines", p.stderr)
     n.ok([x["time"] for x in got] == sorted(x["time"] for x in got), "in order of time")
     for form in "text", "csv":
-        p = run("replay", FILE, "-b", "--format", form, "-n", "2")
+        p = n.run("replay", FILE, "-b", "--format", form, "-n", "2")
         n.ok(p.returncode == 0 and p.stdout.strip(), f"replay as {form}", p.stderr)
-    p = run("record", "-o", FILE, "-n", "2", "-d", "0.2")
+    p = n.run("record", "-o", FILE, "-n", "2", "-d", "0.2")
     n.ok(len(lines()[0]) == 6, "a second run goes on with the file", p.stderr)
 
 
@@ -90,12 +76,12 @@ def times():
     n.ok(len(lines("--at", f"{first[:10]}..2100-01-01")[0]) == 6, "a range over all")
     early = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 5 * 86400))
     for at in early, early.replace("T", " "), "2100-01-01T00:00":
-        p = run("replay", FILE, "-b", "--at", at)
+        p = n.run("replay", FILE, "-b", "--at", at)
         n.ok(p.returncode == 1 and not p.stdout and f"--at '{at}': the recording holds " in p.stderr,
              f"--at '{at}': a moment that it does not hold is refused", p.stdout[:200] + p.stderr)
     n.ok(len(lines("--at", first[:10])[0]) == 6, "--at a day: from its beginning on")
     for bad in "25:00", "yesterday", "03:10-03:00x", "", "-", "2026-13-01":
-        p = run("replay", FILE, "-b", "--at", bad)
+        p = n.run("replay", FILE, "-b", "--at", bad)
         n.ok(p.returncode == 2 and "--at" in p.stderr, f"--at '{bad}' is refused", p.stderr)
 
 
@@ -109,29 +95,29 @@ def usage():
         if args[-1].endswith(".link"):
             args = ("record", "-o", f"{TMP}/link")
             os.symlink("/tmp/elsewhere", args[-1])
-        p = run(*args)
+        p = n.run(*args)
         n.ok(p.returncode == 1 and want in p.stderr and p.stderr.count("\n") == 1,
              f"{' '.join(args)}: one line, status 1", p.stderr)
     for args in ("record", "--at", "03:12"), ("replay", "-d", "1", FILE), ("replay", "a", "b"), \
             ("record", "--format", "json"), ("replay", FILE, "--format", "json"):
-        p = run(*args)
+        p = n.run(*args)
         n.ok(p.returncode == 2 and p.stderr.count("\n") == 1, f"{' '.join(args)}: wrong usage", p.stderr)
 
 
 def command():
     file = f"{TMP}/c.db"
     w = start("-o", file, "-d", "0.2", "--", "sh", "-c", f"until [ -e {TMP}/enough ]; do sleep 0.1; done")
-    ok = wait_for(lambda: intervals(file) >= 3) and w.poll() is None
+    ok = n.wait_for(lambda: intervals(file) >= 3) and w.poll() is None
     with open(f"{TMP}/enough", "w", encoding="ascii"):
         pass
     status, err = w.wait(60), w.stderr.read()
     n.ok(ok and status == 0 and ", could not" not in err, "as long as a command runs", err)
     before = intervals(file)
-    p = run("record", "-o", file, "-d", "60", "--", "sleep", "0.5")
+    p = n.run("record", "-o", file, "-d", "60", "--", "sleep", "0.5")
     n.ok(p.returncode == 0 and intervals(file) == before + 1, "an interval cut short is recorded too", p.stderr)
-    p = run("record", "-o", file, "--", "sh", "-c", "exit 3")
+    p = n.run("record", "-o", file, "--", "sh", "-c", "exit 3")
     n.ok(p.returncode == 1, "a command that fails shows")
-    p = run("record", "-o", file, "--", "/nonexistent")
+    p = n.run("record", "-o", file, "--", "/nonexistent")
     n.ok(p.returncode == 1 and "/nonexistent: No such file" in p.stderr, "one that is not there is named", p.stderr)
 
 
@@ -139,7 +125,7 @@ def deaf_command():
     """One that does not end when it is told to holds nothing up."""
     w = start("-o", f"{TMP}/deaf.db", "-d", "0.2", "--", "sh", "-c",
               f"trap '' TERM INT HUP; : > {TMP}/deaf; while :; do sleep 0.1; done")
-    wait_for(lambda: os.path.exists(f"{TMP}/deaf"), 60)
+    n.wait_for(lambda: os.path.exists(f"{TMP}/deaf"), 60)
     w.send_signal(signal.SIGTERM)
     status, err = w.wait(60), w.stderr.read()
     n.ok(status == 1 and re.search(r" intervals? recorded in ", err), "a command that does not end is ended", (status, err))
@@ -148,13 +134,13 @@ def deaf_command():
 def meanwhile():
     file = f"{TMP}/m.db"
     w = start("-o", file, "-d", "0.1")
-    ok = wait_for(lambda: intervals(file) >= 3)
+    ok = n.wait_for(lambda: intervals(file) >= 3)
     seen = []
     for _ in range(3):
-        ok = ok and wait_for(lambda: intervals(file) > (seen[-1] if seen else 2))
+        ok = ok and n.wait_for(lambda: intervals(file) > (seen[-1] if seen else 2))
         seen.append(len(lines(file=file)[0]))
     n.ok(ok and 3 <= seen[0] < seen[1] < seen[2], "it is read while it is written, and grows", seen)
-    p = run("record", "-o", file, "-n", "1")
+    p = n.run("record", "-o", file, "-n", "1")
     n.ok(p.returncode == 1 and "another kvmtop records into it" in p.stderr, "by one only", p.stderr)
     w.send_signal(signal.SIGTERM)
     err = w.communicate(timeout=20)[1]
@@ -165,7 +151,7 @@ def kills():
     file, seen, sound = f"{TMP}/k.db", 0, True
     for i in range(KILLS):
         w = start("-o", file, "-d", "0.1")
-        wait_for(lambda: intervals(file) > seen + 1)
+        n.wait_for(lambda: intervals(file) > seen + 1)
         # Anywhere in an interval, also in its transaction.
         time.sleep((i * 37 % 100) / 1000)
         before = intervals(file)
@@ -186,9 +172,9 @@ def renamed():
     """As files are rotated: what was recorded stays in the one, what follows goes into another."""
     file, old = f"{TMP}/n.db", f"{TMP}/old.db"
     w = start("-o", file, "-d", "0.1")
-    ok = wait_for(lambda: intervals(file) >= 3)
+    ok = n.wait_for(lambda: intervals(file) >= 3)
     os.rename(file, old)
-    ok = ok and wait_for(lambda: os.path.exists(file) and intervals(file) >= 2)
+    ok = ok and n.wait_for(lambda: os.path.exists(file) and intervals(file) >= 2)
     w.send_signal(signal.SIGTERM)
     err = w.communicate(timeout=20)[1]
     n.ok(ok and w.returncode == 0 and err.count("renamed or removed") == 1, "a renamed recording: said once", err)
@@ -209,7 +195,7 @@ def full_disk():
         return
     file = f"{folder}/r.db"
     w = start("-o", file, "-d", "0.1")
-    wait_for(lambda: intervals(file) >= 3)
+    n.wait_for(lambda: intervals(file) >= 3)
     with open(f"{folder}/filler", "wb", buffering=0) as f:
         try:
             while True:
@@ -219,7 +205,7 @@ def full_disk():
     time.sleep(3)
     stuck, before = intervals(file), w.poll()
     os.unlink(f"{folder}/filler")
-    again = wait_for(lambda: intervals(file) > stuck + 3)
+    again = n.wait_for(lambda: intervals(file) > stuck + 3)
     w.send_signal(signal.SIGTERM)
     err = w.communicate(timeout=20)[1]
     n.ok(before is None and again and count(file) > stuck, "a full disk: it goes on when there is room", err)

@@ -7,7 +7,6 @@
 import csv
 import json
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -48,8 +47,7 @@ THREADS = {
 
 
 def batch(root, *args):
-    p = subprocess.run([n.KVMTOP, "-b", "-n", "2", "-d", "0.1", "--root", os.path.join(ROOTS, root), *args],
-                       capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=50, check=False)
+    p = n.run("-b", "-n", "2", "-d", "0.1", "--root", os.path.join(ROOTS, root), *args)
     n.same((p.returncode, p.stderr), (0, ""), f"{root} {' '.join(args)}: it ends well and says nothing")
     return p.stdout
 

@@ -7,7 +7,6 @@ import json
 import lzma
 import os
 import sqlite3
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -23,8 +22,7 @@ def unpacked(name):
 
 
 def replayed():
-    p = subprocess.run([n.KVMTOP, "replay", FILE, "--batch", "--format", "json"], capture_output=True, text=True,
-                       check=False, stdin=subprocess.DEVNULL, env=dict(os.environ, TZ="UTC"))
+    p = n.run("replay", FILE, "--batch", "--format", "json", env={"TZ": "UTC"})
     return p.returncode, p.stderr, [json.loads(line) for line in p.stdout.splitlines()]
 
 
@@ -48,8 +46,7 @@ def main():
     with sqlite3.connect(FILE) as db:
         views = [db.execute(f"SELECT count(*) FROM {v}").fetchone()[0] for v in ("hosts", "vms", "vcpus", "waits")]
     n.ok(n.every(views) and views[0] == len(old), "its views have rows", views)
-    p = subprocess.run([n.KVMTOP, "record", "-o", FILE, "-d", "0.2", "-n", "2", "--keep", "1s:36500d"], capture_output=True,
-                       text=True, check=False, stdin=subprocess.DEVNULL)
+    p = n.run("record", "-o", FILE, "-d", "0.2", "-n", "2", "--keep", "1s:36500d")
     n.same(p.returncode, 0, "it is gone on with")
     code, said, new = replayed()
     n.same((code, said, len(new)), (0, "", len(old) + 2), "and what was there and what came are both read")

@@ -5,10 +5,10 @@
 """A recording keeps who had the CPU while vCPUs waited: replay, on a screen too, diff and bundle show
 it, and so do SQLite's views."""
 
+import functools
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 import tarfile
 
@@ -21,9 +21,7 @@ TMP = os.environ["TEST_TMP"]
 FILE = f"{TMP}/r.db"
 
 
-def run(*args):
-    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=100, check=False)
+run = functools.partial(n.run, limit=100)
 
 
 def replayed(*args, file=FILE):
@@ -66,7 +64,7 @@ def asked_with_sqlite(guests, names):
     n.same(version, 5, "the schema's version")
     known = {row["by"] for r in replayed("--table", "waited") for vm in n.vms_of(r, guests[0].pid) for row in vm["waited"]}
     n.ok(rows and {r[1] for r in rows} <= known, "the view names them", rows)
-    n.ok(all(1 <= r[4] <= 100 and 0 < r[3] <= 100 and 0 < r[5] < 60 for r in rows), "with its figures", rows)
+    n.ok(n.every(1 <= r[4] <= 100 and 0 < r[3] <= 100 and 0 < r[5] < 60 for r in rows), "with its figures", rows)
 
 
 def shown(guests, names):

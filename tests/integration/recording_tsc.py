@@ -41,11 +41,8 @@ def traces(p):
 
 def started():
     p = n.child([n.KVMTOP, "record", "-o", FILE, "-d", "0.25"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
-    while not (traces(p) and os.path.exists(FILE)):
-        if time.monotonic() > end:
-            raise SystemExit("no trace instance of the recorder within 60 s")
-        time.sleep(0.02)
+    if not n.wait_for(lambda: traces(p) and os.path.exists(FILE)):
+        raise SystemExit("no trace instance of the recorder within 60 s")
     return p
 
 
@@ -66,7 +63,7 @@ def wait_rows(name, enough):
 
 
 def merge(*args):
-    return subprocess.run([n.KVMTOP, "merge", *args], capture_output=True, text=True, timeout=60, check=False)
+    return n.run("merge", *args)
 
 
 def main():

@@ -7,13 +7,13 @@ formats (as that kernel's trace_arm.h has them) and its records arm64's fields, 
 what the same records are on x86."""
 
 import csv
+import functools
 import io
 import json
 import lzma
 import os
 import re
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -32,9 +32,7 @@ REASONS = {"hlt": (TRAP, 0x01, "WFx"), "npf": (TRAP, 0x24, "DABT_LOW"), "interru
 NUMBERS = {0x78: "hlt", 0x400: "npf", 0x60: "interrupt"}
 
 
-def run(*args):
-    return subprocess.run([n.KVMTOP, "report", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=50, check=False)
+run = functools.partial(n.run, "report")
 
 
 def rows(file, event):
@@ -88,7 +86,7 @@ def main():
     n.same(rows(ARM, "mmio"), rows(X86, "mmio"), "accesses have one format everywhere")
     out = run("-i", ARM, "--perf-compat")
     n.ok(out.returncode == 1 and "perf 6.1 makes no table of it" in out.stderr, "perf on x86 has no table of it", out.stderr)
-    d = subprocess.run([n.KVMTOP, "diff", X86, ARM, "--map", "134=134", "--format", "json"], capture_output=True, text=True, check=False)
+    d = n.run("diff", X86, ARM, "--map", "134=134", "--format", "json")
     rates = {r["what"]: r for r in json.loads(d.stdout or '{"rows":[]}')["rows"] if r["table"] == "exit"}
     n.ok("npf" in rates and "DABT_LOW" in rates and rates["npf"]["a"] == rates["DABT_LOW"]["b"], "diff names each by its own",
          d.stderr or rates)

@@ -6,13 +6,13 @@
 
 import csv
 import datetime
+import functools
 import io
 import json
 import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 import time
 
@@ -25,9 +25,7 @@ KINDS = ("--event", "userexit,ioport")
 CSV = ("--format", "csv")
 
 
-def run(*args):
-    return subprocess.run([n.KVMTOP, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=100, check=False)
+run = functools.partial(n.run, limit=100)
 
 
 def record(intervals):
@@ -78,11 +76,14 @@ def sums(pids):
 def figures():
     rows = table("-i", A)
     timed = [r for r in rows.values() if int(r["timed"])]
-    wrong = [r for r in timed if not float(r["min_ns"]) <= float(r["avg_ns"]) <= float(r["max_ns"])]
-    n.ok(not wrong, "mean between least and most", wrong)
-    wrong = [r for r in timed if r["p50_ns"] and not
-             float(r["p50_ns"]) <= float(r["p99_ns"]) <= float(r["p999_ns"])]
-    n.ok(not wrong, "percentiles in order", wrong)
+    if timed:
+        wrong = [r for r in timed if not float(r["min_ns"]) <= float(r["avg_ns"]) <= float(r["max_ns"])]
+        n.ok(not wrong, "mean between least and most", wrong)
+        some = [r for r in timed if r["p50_ns"]]
+        wrong = [r for r in some if not float(r["p50_ns"]) <= float(r["p99_ns"]) <= float(r["p999_ns"])]
+        n.ok(some and not wrong, "percentiles in order", wrong)
+    else:
+        n.skip("times in order", "needs:kvm-exits nothing is timed where no kvm_exit is fired")
     for kind in "userexit", "ioport":
         share = sum(float(r["count_pct"]) for (k, _), r in rows.items() if k == kind)
         n.near(share, 100, 0.1, f"{kind}: shares of 100 %")

@@ -8,6 +8,7 @@ guests' kernels from files."""
 
 import collections
 import csv
+import functools
 import io
 import json
 import lzma
@@ -17,9 +18,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ.get("TOP", "."), "tests"))
+import native  # noqa: E402
 from native import done, ok  # noqa: E402
 
-KVMTOP, TMP, TOP = os.environ["KVMTOP"], os.environ["TEST_TMP"], os.environ.get("TOP", ".")
+TMP, TOP = os.environ["TEST_TMP"], os.environ.get("TOP", ".")
 KALLSYMS = """ffffffff80010000 T _stext
 ffffffff80010000 T three_parts
 ffffffff80011000 T one_part
@@ -31,8 +33,7 @@ NAMES = {0xffffffff80010000: "three_parts", 0xffffffff80011000: "one_part", 0xff
          0xffffffff80013000: "interrupted"}
 
 
-def report(*args):
-    return subprocess.run([KVMTOP, "report", *args], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+report = functools.partial(native.run, "report", limit=300)
 
 
 def rows(*args):

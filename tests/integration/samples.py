@@ -87,8 +87,7 @@ def sides():
 
 
 def records_of(*args):
-    p = subprocess.run([n.KVMTOP, "-b", "-d", "0.3", "-n", "2", *args], capture_output=True, text=True, check=True)
-    return p.stdout
+    return n.run("-b", "-d", "0.3", "-n", "2", *args, check=True).stdout
 
 
 def only_on_demand():

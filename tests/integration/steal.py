@@ -45,24 +45,19 @@ class Group:
         v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
         self.path = f"/sys/fs/cgroup{'' if v2 else '/cpu'}/kvmtop-test-{os.getpid()}-{name}"
         if v2:
-            self.put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu")
+            n.put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu")
         os.mkdir(self.path)
         atexit.register(self.remove)
-        self.put(f"{self.path}/{'cpu.weight' if v2 else 'cpu.shares'}", "10000" if v2 else "262144")
+        n.put(f"{self.path}/{'cpu.weight' if v2 else 'cpu.shares'}", "10000" if v2 else "262144")
         if percent and v2:
-            self.put(f"{self.path}/cpu.max", f"{percent * 1000} 100000")
+            n.put(f"{self.path}/cpu.max", f"{percent * 1000} 100000")
         elif percent:
-            self.put(f"{self.path}/cpu.cfs_period_us", "100000")
-            self.put(f"{self.path}/cpu.cfs_quota_us", str(percent * 1000))
-
-    @staticmethod
-    def put(path, text):
-        with open(path, "w", encoding="ascii") as f:
-            f.write(text)
+            n.put(f"{self.path}/cpu.cfs_period_us", "100000")
+            n.put(f"{self.path}/cpu.cfs_quota_us", str(percent * 1000))
 
     def guest(self, *args):
         g = n.Guest(*args)
-        self.put(f"{self.path}/cgroup.procs", str(g.pid))
+        n.put(f"{self.path}/cgroup.procs", str(g.pid))
         return g.go()
 
     def throttled_ns(self):
@@ -169,7 +164,7 @@ def shared_quota():
     held = 100 * (group.throttled_ns() - before) / (time.monotonic_ns() - start)
     r = top.end()[first:first + 8]
     vms = [vm for x in r for vm in n.vms_of(x, g.pid)]
-    n.ok(n.every(vm["own_quota"] and all(v["own_quota"] for v in vm["vcpus"]) for vm in vms),
+    n.ok(n.every(vm["own_quota"] and n.every(v["own_quota"] for v in vm["vcpus"]) for vm in vms),
          "three vCPUs on one CPU under a quota of 60%: their own quota in every interval",
          [(vm["throt_pct"], vm["steal_pct"]) for vm in vms])
     n.near(mean(vm["throt_pct"] for vm in vms), held, 5, "and it held back each of them for as long as the kernel says")

@@ -39,17 +39,14 @@ def ours():
 
 
 def trace(*args, **kw):
-    return subprocess.run([n.KVMTOP, "trace", *map(str, args)], capture_output=True, text=True,
-                          timeout=120, check=False, **kw)
+    return n.run("trace", *args, limit=120, **kw)
 
 
 def started(out, *args):
     """kvmtop trace in the background, once it traces."""
     p = n.child([n.KVMTOP, "trace", *map(str, args), "-o", out], stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 60
-    while time.monotonic() < end and not os.path.exists(out + "/guest.sh") and not os.path.exists(out + "/guest"):
-        time.sleep(0.05)
+    n.wait_for(lambda: os.path.exists(out + "/guest.sh") or os.path.exists(out + "/guest"))
     return p
 
 
@@ -89,7 +86,7 @@ def by_hand(guest, folder):
     words = said.split()
     n.same(words[:4], ["kvmtop", "merge", "-H", f"{out}/host"], "and how to merge")
     words = [w.replace("GUEST_TRACE", folder + "/mine") for w in words]
-    merged = subprocess.run([n.KVMTOP, *words[1:]], capture_output=True, text=True, timeout=60, check=False)
+    merged = n.run(*words[1:])
     n.same((merged.returncode, merged.stderr), (0, ""), "which works")
     n.same(ours(), [], "no instance is left, neither of the guest's half")
 

@@ -7,7 +7,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -19,8 +18,7 @@ WRITES = 20
 
 
 def merge(host, guest, **env):
-    return subprocess.run([n.KVMTOP, "merge", "-H", host, "-G", guest, "--offset", "0"], capture_output=True, text=True,
-                          check=False, timeout=60, env={**os.environ, **env})
+    return n.run("merge", "-H", host, "-G", guest, "--offset", "0", env=env)
 
 
 def stamps(text):
@@ -32,7 +30,7 @@ def main():
         dat, guest, cut = (os.path.join(folder, x) for x in ("host.dat", "guest", "cut.dat"))
         text = tracedat_lib.record("x86-tsc", dat, WRITES)
         middle = stamps(text)[WRITES // 2]
-        tracedat_lib.put(guest, f"comm-1 [000] d..1. {middle + 1}: here\n")
+        n.put(guest, f"comm-1 [000] d..1. {middle + 1}: here\n")
         r = merge(dat, guest)
         n.same((r.returncode, r.stderr), (0, ""), "trace.dat: merged")
         n.same(stamps(r.stdout), stamps(text), "its events are those of the text, with the same stamps")

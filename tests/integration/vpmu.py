@@ -8,6 +8,7 @@ A guest that writes and reads PMU MSRs says itself which accesses worked and whi
 and recording must say the same.
 """
 
+import json
 import os
 import shlex
 import subprocess
@@ -164,11 +165,9 @@ def recorded(guest):
 
 
 def replay(path):
-    import json
     if not os.path.exists(path):
         return []
-    out = subprocess.run([n.KVMTOP, "replay", path, "--batch", "--table", "pmu", "--format", "json"],
-                         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL).stdout
+    out = n.run("replay", path, "--batch", "--table", "pmu", "--format", "json").stdout
     return [x for line in out.splitlines() for vm in json.loads(line)["vms"] for v in vm["vcpus"]
             for x in v["pmu_counters"]]
 

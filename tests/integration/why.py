@@ -114,13 +114,6 @@ def programs():
     return {line.split(":")[0] for line in out.splitlines() if "name kvmtop_migrate" in line}
 
 
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
-    return condition()
-
-
 def nothing_stays():
     """Others may watch meanwhile: what counts are the programs that come and go with ours."""
     top = n.Kvmtop("--table", "waited", delay=0.25)
@@ -132,10 +125,10 @@ def nothing_stays():
     n.ok(mine, "asked for: the programs are there", programs())
     top.p.kill()
     top.p.wait()
-    n.ok(until(lambda: not mine <= programs()), "after kill -9 they are gone", (mine, programs()))
+    n.ok(n.wait_for(lambda: not mine <= programs()), "after kill -9 they are gone", (mine, programs()))
     before = programs()
     plain = n.Kvmtop(delay=0.25).skip(3)
-    n.ok(until(lambda: not programs() - before), "not asked for: no such program is loaded", programs() - before)
+    n.ok(n.wait_for(lambda: not programs() - before), "not asked for: no such program is loaded", programs() - before)
     plain.end()
 
 

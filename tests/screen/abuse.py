@@ -245,7 +245,7 @@ def roots_of_no_host(folder):
         else:
             os.unlink(path)
             os.mkdir(path)
-        p = subprocess.run([native.KVMTOP, "-b", "-n", "1", "--root", path], check=False, capture_output=True)
+        p = native.run("-b", "-n", "1", "--root", path, text=False)
         status = 2 if what == "a file" else 1
         native.ok(p.returncode == status and b"proc and sys" in p.stderr and p.stderr.count(b"\n") == 1 and
                   b"\x1b" not in p.stderr and not p.stdout, f"--root at {what}: one line, status {status}",

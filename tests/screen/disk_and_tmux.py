@@ -147,10 +147,7 @@ def killed():
     pid = t.pid()
     native.ok(lives(pid), "kvmtop is its process")
     os.kill(int(t.tmux("display-message", "-p", "#{pid}")), signal.SIGKILL)
-    end = time.monotonic() + 5 * (6 if native.SANITIZED else 1)
-    while lives(pid) and time.monotonic() < end:
-        time.sleep(0.05)
-    native.ok(not lives(pid), "kill -9 of tmux: kvmtop ends")
+    native.ok(native.wait_for(lambda: not lives(pid)), "kill -9 of tmux: kvmtop ends")
 
 
 with_full_tmpfs()

@@ -29,9 +29,7 @@ def intervals():
 def main():
     p = native.child([native.KVMTOP, "record", "-o", FILE, "-d", "0.5", "-n", "16"], stdin=subprocess.DEVNULL,
                      stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
-    while not os.path.exists(FILE) and time.monotonic() < end:
-        time.sleep(0.1)
+    native.wait_for(lambda: os.path.exists(FILE))
     time.sleep(2)
     guest = native.Guest("-c", 4, "-p", native.CPUS[0], "spin:inf", tail=("-name", "guest=starved"),
                          program=native.posing_as("qemu-system-x86_64")).go()
