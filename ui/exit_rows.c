@@ -13,18 +13,6 @@
 #define DETAIL_FROM 9 /* lines that a pane needs before the detail is shown */
 #define HEAT_MAX 13 /* lines below the table at most: shares, title, histogram */
 
-const char *exit_kind_name(enum kvm_kind kind)
-{
-	static const char *const name[KIND_NR] = {
-		[KIND_VMEXIT] = "vmexit",	[KIND_MMIO] = "mmio",
-		[KIND_IOPORT] = "ioport",	[KIND_MSR] = "msr",
-		[KIND_HYPERCALL] = "hypercall", [KIND_USEREXIT] = "userexit",
-		[KIND_HALT] = "halt",
-	};
-
-	return kind < KIND_NR ? name[kind] : "";
-}
-
 static const struct snap_exits *selected_exits(const struct pane_ctx *c)
 {
 	if (c->vcpu)
@@ -34,14 +22,11 @@ static const struct snap_exits *selected_exits(const struct pane_ctx *c)
 	return c->vm ? &c->vm->ex : NULL;
 }
 
-/* The same number in every snapshot for the same (kind, isa, key, direction): FNV-1a. */
 static uint64_t row_id(const struct snap_exit *e)
 {
-	uint64_t part[5] = {e->kind, e->isa, e->key, e->dir, e->other}, h = 0xcbf29ce484222325u;
+	const uint64_t part[] = {e->kind, e->isa, e->key, e->dir, e->other};
 
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
-		h = (h ^ part[i]) * 0x100000001b3u;
-	return h ? h : 1;
+	return row_id_of(part, sizeof(part) / sizeof(part[0]));
 }
 
 void exit_rows_add(const struct pane_ctx *c, enum kvm_kind kind, struct row_list *out)
@@ -393,7 +378,7 @@ void exit_rows_subtitle(const struct pane_ctx *c, enum kvm_kind kind, char *out,
 {
 	/* The usual case, of the interval, is not said: the names of the other panes need the room.
 	 */
-	snprintf(out, size, "%s%s%s", exit_kind_name(kind),
+	snprintf(out, size, "%s%s%s", field_kind_name(kind),
 		 c->view->totals ? ", since start or reset" : "",
 		 c->view->no_idle && kind == KIND_VMEXIT ? ", without idle" : "");
 }
@@ -424,7 +409,7 @@ bool exit_rows_missing(const struct pane_ctx *c, enum kvm_kind kind, char *out, 
 			return true;
 		snprintf(out, size,
 			 "opening the %s events: the first figures come with the next interval",
-			 exit_kind_name(kind));
+			 field_kind_name(kind));
 		return true;
 	}
 	snprintf(out, size, "none in this interval");

@@ -25,7 +25,6 @@
 	{.field = "timed", .width = 8, .gap = 1, .from = 118, .drop = 1}
 /* clang-format on */
 
-const char *exit_kind_name(enum kvm_kind kind); /* "vmexit", "ioport" … as --event takes them */
 /* Adds the rows of this kind of what is selected. */
 void exit_rows_add(const struct pane_ctx *c, enum kvm_kind kind, struct row_list *out);
 /* Table above; below it, where there is room, vCPUs and histogram of the selected row. */

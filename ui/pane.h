@@ -64,6 +64,8 @@ const struct pane *pane_by_key(char key); /* NULL: none */
 /* The digits of all panes, "12356"; 16 bytes are enough. Returns buf. */
 const char *panes_keys(char *buf, size_t size);
 
+/* For .rows: all vCPUs of the selected VM. */
+void pane_vcpu_rows(const struct pane_ctx *c, struct row_list *out);
 /* Draws c->rows as the pane's table. */
 void pane_draw_table(const struct pane_ctx *c, const struct area *a);
 /* The selected row of the pane's table, NULL: none. */

@@ -55,15 +55,12 @@ static bool domain_on(const struct view *v, uint8_t domain)
 	return !(v->domains_off & (side | (kernel ? VIEW_KERNEL : VIEW_USER)));
 }
 
-/* The same number in every snapshot for the same symbol: FNV-1a. */
 static uint64_t row_id(const struct snap_symbol *x)
 {
-	uint64_t part[] = {x->key.value, x->key.table, x->key.domain, x->key.reason, x->other};
-	uint64_t h = 0xcbf29ce484222325u;
+	const uint64_t part[] = {x->key.value, x->key.table, x->key.domain, x->key.reason,
+				 x->other};
 
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
-		h = (h ^ part[i]) * 0x100000001b3u;
-	return h ? h : 1;
+	return row_id_of(part, sizeof(part) / sizeof(part[0]));
 }
 
 static void rows(const struct pane_ctx *c, struct row_list *out)

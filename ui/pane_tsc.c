@@ -23,16 +23,6 @@ static const struct table_def def = {
 	.sort = {"tsc_apart_ns", "vcpu", "kvm_id"},
 };
 
-static void rows(const struct pane_ctx *c, struct row_list *out)
-{
-	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n; i++) {
-		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
-
-		if (row_list_add(out, v, v->id) < 0)
-			return;
-	}
-}
-
 static bool missing(const struct pane_ctx *c, char *out, size_t size)
 {
 	if (c->rows->n)
@@ -49,7 +39,7 @@ const struct pane pane_tsc = {
 	.help = "the vCPUs' time stamp counters: offset, scaling, difference to the first vCPU, "
 		"changes",
 	.table = &def,
-	.rows = rows,
+	.rows = pane_vcpu_rows,
 	.draw = pane_draw_table,
 	.missing = missing,
 };

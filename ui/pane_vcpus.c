@@ -5,16 +5,6 @@
 
 #include <stdio.h>
 
-static void rows(const struct pane_ctx *c, struct row_list *out)
-{
-	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n; i++) {
-		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
-
-		if (row_list_add(out, v, v->id) < 0)
-			return;
-	}
-}
-
 static bool open_vcpu(const struct pane_ctx *c, struct view *view)
 {
 	const struct snap_vcpu *v = pane_selected(c);
@@ -57,7 +47,7 @@ const struct pane pane_vcpus = {
 	.title = "vCPUs",
 	.help = "the vCPUs of the VM: thread, CPU, pins, CPU time, steal, exits",
 	.table = &list_defs[LIST_VM_VCPUS],
-	.rows = rows,
+	.rows = pane_vcpu_rows,
 	.open = open_vcpu,
 	.draw = pane_draw_table,
 	.subtitle = subtitle,

@@ -52,6 +52,16 @@ const void *pane_selected(const struct pane_ctx *c)
 	return line < 0 ? NULL : c->rows->row[line].row;
 }
 
+void pane_vcpu_rows(const struct pane_ctx *c, struct row_list *out)
+{
+	for (uint32_t i = 0; c->vm && i < c->vm->vcpu_n; i++) {
+		const struct snap_vcpu *v = &c->snap->vcpus[c->vm->vcpu_first + i];
+
+		if (row_list_add(out, v, v->id) < 0)
+			return;
+	}
+}
+
 const char *pane_no_vm(const struct pane_ctx *c)
 {
 	if (c->view->level == LEVEL_HOST)

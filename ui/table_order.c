@@ -31,6 +31,16 @@ void row_list_free(struct row_list *l)
 	*l = (struct row_list){0};
 }
 
+/* FNV-1a, by words. */
+uint64_t row_id_of(const uint64_t *part, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ part[i]) * 0x100000001b3u;
+	return h ? h : 1;
+}
+
 const struct field *table_sort_field(const struct table_ctx *c)
 {
 	const struct field *f = NULL;

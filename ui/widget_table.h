@@ -37,6 +37,8 @@ struct row_list {
 /* 0 or -ENOMEM. */
 int row_list_add(struct row_list *l, const void *row, uint64_t id);
 void row_list_free(struct row_list *l); /* frees the rows, not l */
+/* An id for a row that several numbers tell from all others: the same whenever they are. */
+uint64_t row_id_of(const uint64_t *part, size_t n);
 
 struct table_ctx {
 	const struct snapshot *snap;
