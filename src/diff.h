@@ -156,6 +156,9 @@ struct diff {
 	size_t nrows;
 };
 
+/* Which pair a side's VM is of; -1: it is on this side only. */
+int64_t diff_pair_of(const struct diff *d, int side, uint32_t vm);
+
 /*
  * Finds who is whom: --map first ("A=B", nmap of them), then UUID, name, and within one boot the
  * process. 0, -ENOENT: no VM is on both sides, -EINVAL: a map names no VM; with one line in err.

@@ -104,8 +104,7 @@ static json_t *time_of(const struct diff_side *s, int64_t wall)
 
 	if (s->by_perf)
 		return json_null();
-	format_time(buf, sizeof(buf),
-		    (struct timespec){.tv_sec = wall / NS_PER_S, .tv_nsec = wall % NS_PER_S});
+	format_time(buf, sizeof(buf), timespec_of(wall));
 	return json_string(buf);
 }
 
@@ -165,14 +164,9 @@ static json_t *only_of(const struct diff *d, int side)
 {
 	json_t *all = json_array();
 
-	for (uint32_t i = 0; i < d->side[side].nvm; i++) {
-		bool there = false;
-
-		for (size_t k = 0; k < d->npairs; k++)
-			there = there || (side ? d->pair[k].b : d->pair[k].a) == i;
-		if (!there)
+	for (uint32_t i = 0; i < d->side[side].nvm; i++)
+		if (diff_pair_of(d, side, i) < 0)
 			json_array_append_new(all, vm_of(&d->side[side].vm[i]));
-	}
 	return all;
 }
 

@@ -12,12 +12,17 @@
 #include "diff.h"
 #include "text.h"
 
-static bool is_paired(const struct diff *d, int side, uint32_t vm)
+int64_t diff_pair_of(const struct diff *d, int side, uint32_t vm)
 {
 	for (size_t i = 0; i < d->npairs; i++)
 		if ((side ? d->pair[i].b : d->pair[i].a) == vm)
-			return true;
-	return false;
+			return (int64_t)i;
+	return -1;
+}
+
+static bool is_paired(const struct diff *d, int side, uint32_t vm)
+{
+	return diff_pair_of(d, side, vm) >= 0;
 }
 
 static bool alike(const struct diff *d, const struct diff_vm *a, const struct diff_vm *b,

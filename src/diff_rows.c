@@ -119,15 +119,10 @@ static void take_row(struct diff *d, struct diff_noise *noise, uint32_t pair,
 	r->sure = (r->low > 0 || r->high < 0) && fabs(r->b - r->a) >= LEAST;
 }
 
-/* Which pair a side's VM is of; -1: it is on this side only. */
+/* Of the host too, which is on both sides. */
 static int64_t pair_of(const struct diff *d, int side, uint32_t vm)
 {
-	if (vm == DIFF_HOST)
-		return DIFF_HOST;
-	for (size_t i = 0; i < d->npairs; i++)
-		if ((side ? d->pair[i].b : d->pair[i].a) == vm)
-			return (int64_t)i;
-	return -1;
+	return vm == DIFF_HOST ? DIFF_HOST : diff_pair_of(d, side, vm);
 }
 
 /* All figures of A, and those of B that A has not. */

@@ -279,14 +279,6 @@ static void put_hosts(const struct diff *d, struct out *out)
 		out_text(out, "\nthe host is the same in both, as far as it was recorded\n");
 }
 
-static bool is_there(const struct diff *d, int side, uint32_t vm)
-{
-	for (size_t i = 0; i < d->npairs; i++)
-		if ((side ? d->pair[i].b : d->pair[i].a) == vm)
-			return true;
-	return false;
-}
-
 static void put_vms(const struct diff *d, struct out *out)
 {
 	size_t said = 0;
@@ -306,7 +298,7 @@ static void put_vms(const struct diff *d, struct out *out)
 	}
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t i = 0; i < d->side[side].nvm; i++) {
-			if (is_there(d, side, i))
+			if (diff_pair_of(d, side, i) >= 0)
 				continue;
 			out_text(out, said++ ? "" : "\n");
 			out_printf(out, "only in %s: ", d->side[side].label);

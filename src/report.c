@@ -117,14 +117,6 @@ int report_prepare(struct report *r, const struct report_query *q, const struct 
 
 /* ---- as they stand in the file ---- */
 
-static bool pid_wanted(const struct report_query *q, int32_t pid)
-{
-	for (size_t i = 0; i < q->npids; i++)
-		if (q->pid[i] == pid)
-			return true;
-	return !q->npids;
-}
-
 static bool in_guest(const struct perfdata_record *rec)
 {
 	unsigned mode = rec->misc & PERF_RECORD_MISC_CPUMODE_MASK;
@@ -227,7 +219,7 @@ static int take_sample(struct report *r, const struct perfdata_record *rec, stru
 	}
 	f = &r->run->fields[event];
 	r->seen[f->type]++;
-	if (r->q->npids && !pid_wanted(r->q, rec->pid))
+	if (!report_pid_wanted(r->q, rec->pid))
 		return 0;
 	e->type = f->type;
 	e->guest = in_guest(rec);

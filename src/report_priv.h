@@ -140,6 +140,14 @@ static inline uint64_t report_reason(const struct report_event *e)
 	return e->isa == ISA_VMX ? e->key & VMX_REASON : e->key;
 }
 
+static inline bool report_pid_wanted(const struct report_query *q, int32_t pid)
+{
+	for (size_t i = 0; i < q->npids; i++)
+		if (q->pid[i] == pid)
+			return true;
+	return !q->npids;
+}
+
 static inline bool report_vcpu_wanted(const struct report *r, int32_t vcpu)
 {
 	for (size_t i = 0; i < r->q->nvcpus; i++)

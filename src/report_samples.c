@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "perfdata.h"
 #include "report.h"
+#include "report_priv.h"
 #include "symbols.h"
 
 #define GUEST_KERNEL_BIT (UINT64_C(1) << 63) /* 64-bit Linux has its kernel in the upper half */
@@ -98,14 +99,6 @@ bool report_samples_domain(const struct perfdata_record *r, uint8_t *domain)
 	}
 }
 
-static bool pid_wanted(const struct report_query *q, int32_t pid)
-{
-	for (size_t i = 0; i < q->npids; i++)
-		if (q->pid[i] == pid)
-			return true;
-	return !q->npids;
-}
-
 static uint16_t slice_of(const struct report_samples *s, int64_t time)
 {
 	uint64_t n = time > s->slice_from && s->slices
@@ -123,7 +116,7 @@ static int take(void *ctx, const struct perfdata_record *r, void *slot)
 	int rc;
 
 	(void)slot;
-	if (r->type != PERF_RECORD_SAMPLE || r->raw || !pid_wanted(s->q, r->pid) ||
+	if (r->type != PERF_RECORD_SAMPLE || r->raw || !report_pid_wanted(s->q, r->pid) ||
 	    !report_samples_domain(r, &k.domain))
 		return 0;
 	k.idle = !r->tid && !DOMAIN_IS_GUEST(k.domain);
