@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hoststat.h"
 #include "kvm_access.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
@@ -115,62 +116,50 @@ int kvm_load_formats(const struct sysroot *root, const char *tracefs, struct kvm
 
 /* ---- CPUs ---- */
 
-static int parse_number(const char **p)
+struct cpu_list {
+	int *cpu, n;
+};
+
+static void add_cpu(void *ctx, int cpu)
 {
-	int v = 0;
+	struct cpu_list *l = ctx;
 
-	if (**p < '0' || **p > '9')
-		return -1;
-	for (; **p >= '0' && **p <= '9'; ++*p) {
-		v = v * 10 + (**p - '0');
-		if (v >= CPUS_MAX)
-			return -1;
-	}
-	return v;
-}
-
-int kvm_parse_cpus(const char *text, int *cpu, size_t max)
-{
-	size_t n = 0;
-	int last = -1;
-
-	while (*text && *text != '\n') {
-		int from = parse_number(&text), to = from;
-
-		if (*text == '-') {
-			text++;
-			to = parse_number(&text);
-		}
-		if (from <= last || to < from || n + (size_t)(to - from) >= max)
-			return -EINVAL;
-		for (last = to; from <= to; from++)
-			cpu[n++] = from;
-		if (*text == ',')
-			text++;
-		else if (*text && *text != '\n')
-			return -EINVAL;
-	}
-	return n ? (int)n : -EINVAL;
+	if (l->n < CPUS_MAX && (!l->n || cpu > l->cpu[l->n - 1])) /* in order, each once */
+		l->cpu[l->n++] = cpu;
 }
 
 int kvm_online_cpus(const struct sysroot *root, int **cpu)
 {
 	char text[8192];
 	ssize_t n = sysroot_read(root, "sys/devices/system/cpu/online", text, sizeof(text));
-	int found;
+	struct cpu_list l = {0};
+	int rc;
 
 	*cpu = NULL;
 	if (n < 0)
 		return (int)n;
-	*cpu = calloc(CPUS_MAX, sizeof(**cpu));
-	if (!*cpu)
+	l.cpu = calloc(CPUS_MAX, sizeof(*l.cpu));
+	if (!l.cpu)
 		return -ENOMEM;
-	found = kvm_parse_cpus(text, *cpu, CPUS_MAX);
-	if (found < 0) {
-		free(*cpu);
-		*cpu = NULL;
+	rc = hoststat_cpulist(text, (size_t)n, CPUS_MAX, add_cpu, &l);
+	if (rc < 0 || !l.n) {
+		free(l.cpu);
+		return rc < 0 ? rc : -EBADMSG;
 	}
-	return found;
+	*cpu = l.cpu;
+	return l.n;
+}
+
+int kvm_follow_cpus(const struct sysroot *root, struct perf_rings *rings, int64_t now,
+		    void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx)
+{
+	int *cpu, n = kvm_online_cpus(root, &cpu), rc;
+
+	if (n < 0)
+		return n;
+	rc = perf_rings_set_cpus(rings, cpu, (size_t)n, now, unwatched, ctx);
+	free(cpu);
+	return rc;
 }
 
 /* ---- why not ---- */

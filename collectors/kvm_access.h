@@ -13,6 +13,7 @@
 
 struct kvm_format;
 struct kvm_names;
+struct perf_rings;
 struct sysroot;
 
 /* What this process may do; read once, made up in tests. */
@@ -37,10 +38,11 @@ const char *kvm_tracefs(const struct sysroot *root, int *err);
  */
 int kvm_load_formats(const struct sysroot *root, const char *tracefs, struct kvm_format *f,
 		     struct kvm_names *names);
-/* Sorted CPU numbers of "0-3,8"; at most max, the number of them or -EINVAL. */
-int kvm_parse_cpus(const char *text, int *cpu, size_t max);
 /* The online ones; *cpu is malloc'ed and the caller's. Their number or -errno. */
 int kvm_online_cpus(const struct sysroot *root, int **cpu);
+/* perf_rings_set_cpus() with those. */
+int kvm_follow_cpus(const struct sysroot *root, struct perf_rings *rings, int64_t now,
+		    void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx);
 
 /* True where no event and no BPF program can tell of root's threads: it is a recorded tree, or a
  * container's. */

@@ -5,35 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* Digits from p on, saturating; returns what follows, NULL where there is none. */
-static const char *number(const char *p, const char *end, uint64_t *out)
-{
-	uint64_t v = 0;
-
-	if (p >= end || *p < '0' || *p > '9')
-		return NULL;
-	for (; p < end && *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(v, 10u, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
-			v = UINT64_MAX;
-	*out = v;
-	return p;
-}
+#include "decimal.h"
 
 static bool value_of(const char *buf, size_t len, const char *key, uint64_t *out)
 {
-	size_t klen = strlen(key);
-	const char *end = buf + len;
+	const char *end, *p = decimal_line(buf, len, key, ' ', &end);
 
-	for (const char *p = buf; p < end;) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-		const char *stop = nl ? nl : end;
-
-		if ((size_t)(stop - p) > klen && !memcmp(p, key, klen) && p[klen] == ' ')
-			return number(p + klen + 1, stop, out) != NULL;
-		p = stop + 1;
-	}
-	return false;
+	return p && decimal_take(&p, end, out);
 }
 
 int cgroup_parse_throttled(const char *buf, size_t len, struct cgroup_throttled *out)
@@ -59,10 +37,10 @@ int cgroup_parse_max(const char *buf, size_t len, uint64_t *quota_us, uint64_t *
 	if (len >= 4 && !memcmp(buf, "max ", 4)) {
 		*quota_us = 0;
 		p += 3;
-	} else {
-		p = number(p, end, quota_us);
+	} else if (!decimal_take(&p, end, quota_us)) {
+		return -EBADMSG;
 	}
-	if (!p || p >= end || *p != ' ' || !number(p + 1, end, period_us))
+	if (p >= end || *p++ != ' ' || !decimal_take(&p, end, period_us))
 		return -EBADMSG;
 	return 0;
 }
@@ -73,7 +51,7 @@ int cgroup_parse_number(const char *buf, size_t len, uint64_t *us)
 		*us = 0;
 		return 0;
 	}
-	return number(buf, buf + len, us) ? 0 : -EBADMSG;
+	return decimal_take(&buf, buf + len, us) ? 0 : -EBADMSG;
 }
 
 static bool ends_in_scope(const char *path, size_t len)

@@ -4,12 +4,12 @@
  * and says in words what is wrong. One finding a VM and rule, about its worst vCPU: a host with a
  * thousand starved vCPUs has one cause, not a thousand.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "findings.h"
+#include "hoststat.h"
 
 #define STEAL_NOTICE 5.0 /* guests notice it */
 #define STEAL_WARNING 10.0 /* the host is overcommitted */
@@ -339,18 +339,6 @@ static void look_open(struct look *l, const char *id)
 	}
 }
 
-/* The one CPU that a vCPU may use, -1 where it has more or that is not known. */
-static int32_t only_cpu(const struct snap_vcpu *v)
-{
-	char *end;
-	long cpu;
-
-	if (!isdigit((unsigned char)v->pin[0]))
-		return -1;
-	cpu = strtol(v->pin, &end, 10);
-	return *end || cpu > INT32_MAX ? -1 : (int32_t)cpu;
-}
-
 struct pinned {
 	int32_t cpu;
 	uint32_t vcpu;
@@ -406,7 +394,7 @@ static void look_pins(struct look *l, const char *id)
 		return;
 	}
 	for (uint32_t i = 0; i < l->s->nvcpus; i++) {
-		int32_t cpu = only_cpu(&l->s->vcpus[i]);
+		int32_t cpu = hoststat_only_cpu(l->s->vcpus[i].pin);
 
 		if (cpu >= 0)
 			p[n++] = (struct pinned){cpu, i};

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "decimal.h"
+
 #define CPU_MAX 1000000 /* more is a damaged file */
 
 struct cursor {
@@ -13,18 +15,9 @@ struct cursor {
 
 static bool take_number(struct cursor *c, uint64_t *out)
 {
-	uint64_t v = 0;
-
 	while (c->p < c->end && *c->p == ' ')
 		c->p++;
-	if (c->p >= c->end || *c->p < '0' || *c->p > '9')
-		return false;
-	for (; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
-		if (__builtin_mul_overflow(v, 10u, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*c->p - '0'), &v))
-			v = UINT64_MAX;
-	*out = v;
-	return true;
+	return decimal_take(&c->p, c->end, out);
 }
 
 /* The next line that begins with "cpu"; the cursor is behind the word. */
@@ -128,22 +121,20 @@ int hoststat_cpulist(const char *buf, size_t len, int max, void (*each)(void *ct
 	return c.p >= c.end || *c.p == '\n' || !*c.p ? 0 : -EBADMSG;
 }
 
+int hoststat_only_cpu(const char *list)
+{
+	struct cursor c = {list, list + strlen(list)};
+	uint64_t cpu;
+
+	return take_number(&c, &cpu) && c.p == c.end && cpu <= CPU_MAX ? (int)cpu : -1;
+}
+
 bool hoststat_meminfo(const char *buf, size_t len, const char *key, uint64_t *kb)
 {
-	size_t klen = strlen(key);
-	const char *end = buf + len;
+	struct cursor c;
 
-	for (const char *p = buf; p < end;) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-		struct cursor c = {p, nl ? nl : end};
-
-		if ((size_t)(c.end - p) > klen && !memcmp(p, key, klen) && p[klen] == ':') {
-			c.p += klen + 1;
-			while (c.p < c.end && *c.p == '\t')
-				c.p++;
-			return take_number(&c, kb);
-		}
-		p = c.end + 1;
-	}
-	return false;
+	c.p = decimal_line(buf, len, key, ':', &c.end);
+	while (c.p && c.p < c.end && *c.p == '\t')
+		c.p++;
+	return c.p && take_number(&c, kb);
 }

@@ -22,6 +22,8 @@ bool hoststat_next_wait(const char *buf, size_t len, size_t *at, int *cpu, uint6
 /* "0-3,8": calls back for each CPU below max. -EBADMSG at the first thing that is no list. */
 int hoststat_cpulist(const char *buf, size_t len, int max, void (*each)(void *ctx, int cpu),
 		     void *ctx);
+/* The CPU of a list of one; -1: it has more, or is none. */
+int hoststat_only_cpu(const char *list);
 /* "MemAvailable:   123 kB" of /proc/meminfo; false: not there. */
 bool hoststat_meminfo(const char *buf, size_t len, const char *key, uint64_t *kb);
 

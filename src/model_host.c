@@ -2,11 +2,11 @@
 /*
  * The host's figures, a row a pCPU, and what belongs to no VM.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "hoststat.h"
 #include "model_rows.h"
 
 #define OTHER_TASK_PCT 5.0 /* below it no task explains the row (other) */
@@ -55,18 +55,6 @@ static struct shares ticks_shares(const struct cpu_ticks *a, const struct cpu_ti
 
 /* ---- pCPU rows ---- */
 
-/* The only CPU of a list, -1 where it has more or cannot be read. */
-static int only_cpu(const char *list)
-{
-	char *end;
-	long cpu;
-
-	if (!isdigit((unsigned char)list[0]))
-		return -1;
-	cpu = strtol(list, &end, 10);
-	return *end || cpu > INT32_MAX ? -1 : (int)cpu;
-}
-
 static int compare_cpu(const void *a, const void *b)
 {
 	const struct snap_cpu *x = a, *y = b;
@@ -114,7 +102,7 @@ static void place_vcpus(struct commit *c, struct snap_cpu *rows, size_t n)
 	for (size_t i = 0; i < c->s->nvcpus; i++) {
 		const struct snap_vcpu *v = &c->s->vcpus[i];
 		struct snap_cpu *seen = find_cpu(rows, n, v->cpu);
-		struct snap_cpu *pinned = find_cpu(rows, n, only_cpu(v->pin));
+		struct snap_cpu *pinned = find_cpu(rows, n, hoststat_only_cpu(v->pin));
 
 		count_pins(v, &known, &unknown);
 		if (pinned)

@@ -4,31 +4,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "decimal.h"
 #include "procfs.h"
 
 /* Above this no host has CPUs; old kernels printed garbage for a dead task. */
 #define MAX_CPU 65536
-
-/* Digits at *p; a number too large sticks at the greatest. */
-static bool take_u64(const char **p, const char *end, uint64_t *out)
-{
-	const char *s = *p;
-	uint64_t v = 0;
-
-	while (s < end && *s >= '0' && *s <= '9') {
-		unsigned d = (unsigned)(*s++ - '0');
-
-		if (v < UINT64_MAX / 10)
-			v = v * 10 + d;
-		else
-			v = v > (UINT64_MAX - d) / 10 ? UINT64_MAX : v * 10 + d;
-	}
-	if (s == *p)
-		return false;
-	*p = s;
-	*out = v;
-	return true;
-}
 
 static bool is_blank(char c)
 {
@@ -45,7 +25,7 @@ static bool take_field(const char **p, const char *end, uint64_t *out)
 	negative = *p < end && **p == '-';
 	if (negative)
 		(*p)++;
-	if (!take_u64(p, end, out) || (*p < end && !is_blank(**p)))
+	if (!decimal_take(p, end, out) || (*p < end && !is_blank(**p)))
 		return false;
 	if (negative)
 		*out = -*out;
@@ -124,7 +104,7 @@ int procfs_parse_stat(const char *buf, size_t len, struct proc_stat *out)
 
 	memset(out, 0, sizeof(*out));
 	out->cpu = -1;
-	if (!take_u64(&p, end, &v) || v > INT_MAX || p == end || *p++ != ' ')
+	if (!decimal_take(&p, end, &v) || v > INT_MAX || p == end || *p++ != ' ')
 		return -EBADMSG;
 	out->pid = (pid_t)v;
 	p = take_comm(p, end, out->comm, sizeof(out->comm));
@@ -211,7 +191,7 @@ int procfs_parse_id(const char *s, int *out)
 	const char *p = s, *end = s + strlen(s);
 	uint64_t v;
 
-	if (!take_u64(&p, end, &v) || p != end || v > INT_MAX)
+	if (!decimal_take(&p, end, &v) || p != end || v > INT_MAX)
 		return -EBADMSG;
 	*out = (int)v;
 	return 0;
@@ -222,7 +202,7 @@ int procfs_parse_kvm_dir(const char *name, pid_t *id, int *fd)
 	const char *p = name, *end = name + strlen(name);
 	uint64_t v;
 
-	if (!take_u64(&p, end, &v) || !v || v > INT_MAX || *p != '-')
+	if (!decimal_take(&p, end, &v) || !v || v > INT_MAX || *p != '-')
 		return -EBADMSG;
 	*id = (pid_t)v;
 	return procfs_parse_id(p + 1, fd);

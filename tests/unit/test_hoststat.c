@@ -130,6 +130,20 @@ static void cpu_lists(void **state)
 	assert_int_equal(list("1-", &m), -EBADMSG);
 	assert_int_equal(list("a", &m), -EBADMSG);
 	assert_int_equal(list("1;2", &m), -EBADMSG);
+	assert_int_equal(list("-1", &m), -EBADMSG);
+	assert_int_equal(list("0x1", &m), -EBADMSG);
+	assert_int_equal(list("1,,2", &m), -EBADMSG);
+}
+
+static void lists_of_one_cpu(void **state)
+{
+	static const char *const more[] = {"", "0-3", "1,3", "3 ", "3\n", "a", "-1", "4294967299"};
+
+	(void)state;
+	assert_int_equal(hoststat_only_cpu("0"), 0);
+	assert_int_equal(hoststat_only_cpu("511"), 511);
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		assert_int_equal(hoststat_only_cpu(more[i]), -1);
 }
 
 static void real_meminfo(void **state)
@@ -207,6 +221,7 @@ int main(void)
 		cmocka_unit_test(absurd_numbers_saturate),
 		cmocka_unit_test(schedstat_wait_is_the_eighth),
 		cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(lists_of_one_cpu),
 		cmocka_unit_test(real_meminfo),
 		cmocka_unit_test(throttled_time_of_both_versions),
 		cmocka_unit_test(limits_of_both_versions),

@@ -194,28 +194,6 @@ static void formats_of_a_tree(void **state)
 	free_tree(&t);
 }
 
-static void cpu_lists(void **state)
-{
-	static const struct {
-		const char *text;
-		int n, last;
-	} good[] = {{"0\n", 1, 0}, {"0-3,8\n", 5, 8}, {"1,3-5", 4, 5}, {"0-639\n", 640, 639}};
-	static const char *const bad[] = {"",	 "\n",	 "3-1",	       "1,1",	  "a",
-					  "1-",	 "-1",	 "1;2",	       "0-99999", "5,3",
-					  "0x1", "1,,2", "4294967296", "0-1000"};
-	int cpu[700];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		int n = kvm_parse_cpus(good[i].text, cpu, 700);
-
-		assert_int_equal(n, good[i].n);
-		assert_int_equal(cpu[n - 1], good[i].last);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(kvm_parse_cpus(bad[i], cpu, 700), -EINVAL);
-}
-
 /* ---- the collector over a tree that is no live host ---- */
 
 static int said_state;
@@ -300,7 +278,6 @@ int main(void)
 		cmocka_unit_test(rights_and_limits),
 		cmocka_unit_test(smaller_rings_and_few_descriptors),
 		cmocka_unit_test(formats_of_a_tree),
-		cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(a_fixture_has_no_events),
 		cmocka_unit_test(whether_exits_fire),
 	};
