@@ -257,13 +257,7 @@ static void tell(struct sampling *st)
 
 static int follow_cpus(struct sampling *st, int64_t now)
 {
-	int *cpu, n = kvm_online_cpus(st->env.root, &cpu), rc;
-
-	if (n < 0)
-		return n;
-	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, now, NULL, NULL);
-	free(cpu);
-	return rc;
+	return kvm_follow_cpus(st->env.root, st->rings, now, NULL, NULL);
 }
 
 static int open_event(struct sampling *st, bool hw)

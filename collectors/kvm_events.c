@@ -337,12 +337,8 @@ static void close_beside(struct kvm_events *st)
 
 static int open_beside(struct kvm_events *st, unsigned period)
 {
-	int *cpu, n = kvm_online_cpus(st->env.root, &cpu), rc;
+	int rc = kvm_follow_cpus(st->env.root, st->rings, clock_mono_ns(), NULL, NULL);
 
-	if (n < 0)
-		return n;
-	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, clock_mono_ns(), NULL, NULL);
-	free(cpu);
 	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++) {
 		const struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
 						  .config = (uint64_t)kvm_format_id(st->format, i),
@@ -464,13 +460,7 @@ static void unwatched(void *ctx, int cpu, int64_t since)
 
 static int follow_cpus(struct kvm_events *st, int64_t now)
 {
-	int *cpu, n = kvm_online_cpus(st->env.root, &cpu), rc;
-
-	if (n < 0)
-		return n;
-	rc = perf_rings_set_cpus(st->rings, cpu, (size_t)n, now, unwatched, st);
-	free(cpu);
-	return rc;
+	return kvm_follow_cpus(st->env.root, st->rings, now, unwatched, st);
 }
 
 static int watch(struct kvm_events *st, int fd)
@@ -569,12 +559,10 @@ static int rings_new(struct kvm_events *st)
 {
 	const struct collector_config *c = st->env.config;
 	int *cpu, n = kvm_online_cpus(st->env.root, &cpu);
-	size_t bytes = c->ring_bytes;
 
 	free(cpu);
-	if (!bytes && c->lost_test)
-		bytes = RING_MIN;
-	return perf_rings_new(bytes, n > 0 ? (unsigned)n : 1, c->lost_test, &st->rings);
+	return perf_rings_new(c->lost_test ? RING_MIN : 0, n > 0 ? (unsigned)n : 1, c->lost_test,
+			      &st->rings);
 }
 
 static void events_close(void *state)

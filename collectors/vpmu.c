@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf_access.h"
 #include "clock.h"
 #include "inventory.h"
-#include "kvm_bpf.h"
 #include "pmu.h"
 #include "sampling_event.h"
 #include "sysroot.h"
@@ -72,27 +72,11 @@ static void tell_host(struct vpmu *p)
 
 /* ---- MSRs ---- */
 
-/* Why it cannot be had, after -errno. */
-static void why_not(const struct collector_env *env, int err, struct kvm_reason *r)
-{
-	struct kvm_rights rights;
-
-	kvm_rights_read(&rights);
-	if (kvm_no_events(env->root, r))
-		return;
-	if (err != -ENOTSUP && kvm_why_not(env->root, &rights, 0, r))
-		return;
-	kvm_bpf_why(err, r);
-}
-
 static int try(const struct collector_env *env, struct vpmu_msrs **out)
 {
-	const char *tracefs;
 	int rc;
+	const char *tracefs = bpf_tracefs(env->root, &rc);
 
-	if (!sysroot_has_events(env->root))
-		return -EXDEV;
-	tracefs = kvm_tracefs(env->root, &rc);
 	return tracefs ? vpmu_msrs_new(env->root, tracefs, out) : rc;
 }
 
@@ -122,7 +106,7 @@ static void load(struct vpmu *p)
 	}
 	p->msrs = NULL;
 	p->failed = true;
-	why_not(p->env, rc, &r);
+	bpf_why_not(p->env->root, rc, &r);
 	s->source(s->ctx, SOURCE, SOURCE_OFF, r.why, r.mend[0] ? r.mend : NULL);
 }
 
@@ -284,7 +268,7 @@ static void vpmu_probe(const struct collector_env *env, struct probes *out)
 	rc = try(env, &m);
 	vpmu_msrs_free(m);
 	if (rc) {
-		why_not(env, rc, &r);
+		bpf_why_not(env->root, rc, &r);
 		probe_add(out, SOURCE, SOURCE_OFF, r.mend, "%s", r.why);
 		return;
 	}

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf_access.h"
 #include "clock.h"
 #include "inventory.h"
-#include "kvm_bpf.h"
 #include "procfs.h"
 #include "sysroot.h"
 #include "wait_bpf.h"
@@ -231,27 +231,11 @@ static uint32_t vm_of(void *ctx, int32_t tid)
 	return t ? t->vm->id : 0;
 }
 
-/* Why it cannot be had, after -errno. */
-static void why_not(const struct collector_env *env, int err, struct kvm_reason *r)
-{
-	struct kvm_rights rights;
-
-	kvm_rights_read(&rights);
-	if (kvm_no_events(env->root, r))
-		return;
-	if (err != -ENOTSUP && kvm_why_not(env->root, &rights, 0, r))
-		return;
-	kvm_bpf_why(err, r);
-}
-
 static int try(const struct collector_env *env, uint32_t places, struct wait_bpf **out)
 {
-	const char *tracefs;
 	int rc;
+	const char *tracefs = bpf_tracefs(env->root, &rc);
 
-	if (!sysroot_has_events(env->root))
-		return -EXDEV;
-	tracefs = kvm_tracefs(env->root, &rc);
 	return tracefs ? wait_bpf_new(env->root, tracefs, places, out) : rc;
 }
 
@@ -265,7 +249,7 @@ static void load(struct waits *w)
 	if (rc) {
 		w->bpf = NULL;
 		w->failed = true;
-		why_not(w->env, rc, &r);
+		bpf_why_not(w->env->root, rc, &r);
 		s->source(s->ctx, SOURCE, SOURCE_OFF, r.why, r.mend[0] ? r.mend : NULL);
 		return;
 	}
@@ -369,7 +353,7 @@ static void waits_probe(const struct collector_env *env, struct probes *out)
 			  "works: who had the CPU while a vCPU waited, on demand");
 		return;
 	}
-	why_not(env, rc, &r);
+	bpf_why_not(env->root, rc, &r);
 	probe_add(out, SOURCE, SOURCE_OFF, r.mend, "%s", r.why);
 }
 

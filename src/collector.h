@@ -26,7 +26,6 @@ enum sample_with { SAMPLE_AUTO, SAMPLE_HW, SAMPLE_CLOCK };
 /* What the command line fixes for the run. */
 struct collector_config {
 	double delay_s;
-	size_t ring_bytes; /* 0: by the rule of product.md, "Limits" */
 	bool first_frame; /* a screen waits for the first tick: what takes long comes later */
 	bool threads_by_proc; /* two files a thread, though one BPF program could read them all */
 	uint8_t events_how; /* enum events_how: count in the kernel, or take each event */
@@ -71,7 +70,7 @@ struct collector {
 	int (*fd)(void *state); /* for epoll, -1 none; may be NULL */
 	int (*ready)(void *state, int64_t now_ns); /* the fd is readable; may be NULL */
 	/*
-	 * Once an interval. `watermark` is the end W of the interval (metrics.md,
+	 * Once an interval. `watermark` is the end W of the interval (docs/metrics.md,
 	 * "Time"): event sources hand over everything up to it. May be NULL.
 	 */
 	int (*tick)(void *state, int64_t now_ns, int64_t watermark);
