@@ -25,7 +25,6 @@ struct commit {
 	uint32_t npmcs, pmc_room;
 	struct snap_waited *waited_rows;
 	uint32_t nwaited, waited_room;
-	bool no_memory;
 };
 
 #define MEND_SIZE 640 /* of a command that mends something, paths in it */

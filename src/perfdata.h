@@ -89,10 +89,6 @@ int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader);
 /* Back to the first record, to read it once more. -ESPIPE: what went through a pipe is gone. */
 int perfdata_rewind(struct perfdata *p);
 
-/* The same for small ones: whole records, all of which are kept in memory to the end. */
-typedef int (*perfdata_record_fn)(void *ctx, const struct perfdata_record *r);
-int perfdata_read(struct perfdata *p, perfdata_record_fn fn, void *ctx);
-
 /* What was found, after reading. */
 struct perfdata_sum {
 	uint64_t records; /* of all kinds, those of perf itself too */

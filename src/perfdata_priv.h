@@ -61,9 +61,8 @@ struct perfdata {
 	size_t nattr, attr_room;
 	struct layout *layout; /* of each event, once perfdata_layouts() was called */
 	struct event_id seen[IDS_SEEN]; /* of the last samples */
-	struct event_id *id; /* sorted once ids_sorted */
+	struct event_id *id; /* in order, once perfdata_sort_ids() ran */
 	size_t nid, id_room;
-	bool ids_sorted;
 	bool alike; /* all events have one sample_type */
 	struct window in;
 	enum { LEASE_UNTRIED, LEASE_HELD, LEASE_NONE } lease; /* perfdata_stream.c */

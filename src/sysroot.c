@@ -207,11 +207,6 @@ bool sysroot_has_events(const struct sysroot *r)
 	return r->live && !r->foreign;
 }
 
-int sysroot_fd(const struct sysroot *r)
-{
-	return r->fd;
-}
-
 DIR *sysroot_opendir(const struct sysroot *r, const char *path)
 {
 	int fd = sysroot_openat(r, path, O_RDONLY | O_DIRECTORY);

@@ -36,7 +36,6 @@ bool sysroot_is_foreign(const struct sysroot *r);
  * which are those of the files only where these are live and not foreign.
  */
 bool sysroot_has_events(const struct sysroot *r);
-int sysroot_fd(const struct sysroot *r); /* the directory; stays owned by r */
 
 /* fd or -errno; never waits for a fifo's other end (O_NONBLOCK is added). */
 int sysroot_openat(const struct sysroot *r, const char *path, int flags);

@@ -385,14 +385,9 @@ static bool kept_before(struct tracetext *t, const struct line *l)
 		return t->only < 0;
 	if (l->kind == LINE_COMMENT)
 		learn(&t->facts, s, l->len);
-	if (l->kind == LINE_OTHER && !t->facts.events) {
-		if (!t->facts.orphans++)
-			snprintf(t->facts.first, sizeof(t->facts.first), "%.*s",
-				 l->len < sizeof(t->facts.first) ? (int)l->len : 79, s);
-		/* The beginning of a trace.dat. */
-		if (l->len > 9 && memcmp(s, "\027\010\104tracing", 10) == 0)
-			t->facts.binary = true;
-	}
+	if (l->kind == LINE_OTHER && !t->facts.events && !t->facts.orphans++)
+		snprintf(t->facts.first, sizeof(t->facts.first), "%.*s",
+			 l->len < sizeof(t->facts.first) ? (int)l->len : 79, s);
 	return false;
 }
 

@@ -40,7 +40,6 @@ struct tracetext_event {
 struct tracetext_facts {
 	char tracer[24]; /* "nop"; "": not said */
 	bool latency; /* latency-format: time stamps are relative */
-	bool binary; /* trace.dat */
 	unsigned columns; /* of flags; 0: not said */
 	uint64_t events, orphans, cut; /* so far: events; lines that belong to none; cut lines */
 	char first[80]; /* the first line that is neither comment nor event, while no event came */

@@ -16,13 +16,6 @@ static bool is_scaled(const struct tsc_scale *s)
 	return s && s->ratio && s->frac_bits <= TSC_FRAC_MAX;
 }
 
-uint64_t tsc_to_guest(uint64_t host, const struct tsc_scale *scale, uint64_t offset)
-{
-	if (is_scaled(scale))
-		host = (uint64_t)(((u128)host * scale->ratio) >> scale->frac_bits);
-	return host + offset;
-}
-
 uint64_t tsc_to_host(uint64_t guest, const struct tsc_scale *scale, uint64_t offset)
 {
 	uint64_t scaled = guest - offset;

@@ -17,11 +17,9 @@ struct tsc_scale {
 	unsigned frac_bits; /* at most TSC_FRAC_MAX */
 };
 
-/* scale NULL: not scaled. */
-uint64_t tsc_to_guest(uint64_t host, const struct tsc_scale *scale, uint64_t offset);
 /*
- * The first host cycle at which the guest reads `guest`: rounded up, so that a value that a guest
- * can read comes back from tsc_to_guest() as it was.
+ * The first host cycle at which the guest reads `guest`: rounded up, so that at that cycle the
+ * guest reads what it read. scale NULL: not scaled.
  */
 uint64_t tsc_to_host(uint64_t guest, const struct tsc_scale *scale, uint64_t offset);
 /*

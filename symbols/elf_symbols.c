@@ -205,7 +205,6 @@ void elf_read_facts(struct elf_file *e, struct elf_facts *facts)
 	size_t n;
 
 	*facts = (struct elf_facts){0};
-	facts->relocatable = e->type == ET_REL;
 	facts->machine = e->machine;
 	if (elf_getphdrnum(e->elf, &n) < 0)
 		n = 0;

@@ -13,7 +13,6 @@ enum elf_space {
 
 struct elf_facts {
 	struct build_id id;
-	bool relocatable; /* .o, .ko: addresses mean nothing yet */
 	int machine; /* EM_… */
 	char debug_name[256]; /* .gnu_debuglink; "" none */
 	uint32_t debug_crc;

@@ -154,8 +154,6 @@ static void note_text(const struct line *l, struct kallsyms_facts *facts)
 		return;
 	if (is(l, "_stext") || (is(l, "_text") && !facts->stext))
 		facts->stext = l->addr;
-	else if (is(l, "_etext"))
-		facts->etext = l->addr;
 }
 
 static int add_code(const struct line *l, struct symbuild *b, struct kallsyms_facts *facts)

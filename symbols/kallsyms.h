@@ -12,7 +12,6 @@ struct kallsyms_facts {
 	size_t bad; /* lines that are none */
 	size_t modules; /* symbols of code in modules */
 	uint64_t stext; /* the kernel's _stext, else _text; 0: neither */
-	uint64_t etext; /* _etext; 0: none */
 };
 
 /*

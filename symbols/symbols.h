@@ -39,9 +39,7 @@ struct symtab *symtab_ref(struct symtab *t);
 void symtab_unref(struct symtab *t); /* NULL is fine */
 /* Small, from 1, never used again by the same `struct symbols`; 0: in no cache. */
 uint32_t symtab_id(const struct symtab *t);
-const char *symtab_module(const struct symtab *t);
 size_t symtab_count(const struct symtab *t);
-size_t symtab_bytes(const struct symtab *t); /* of memory, names too */
 /* By number; start is relative to the table. False: no such number. */
 bool symtab_symbol(const struct symtab *t, uint32_t index, struct symbol *out);
 
@@ -53,11 +51,6 @@ void symmap_unref(struct symmap *m); /* NULL is fine */
 bool symmap_lookup(const struct symmap *m, uint64_t addr, struct symbol *out);
 /* The first symbol of this name in the order of addresses; slow. */
 bool symmap_find(const struct symmap *m, const char *name, struct symbol *out);
-/*
- * Share (0…1) of the addresses that fall on a symbol: near 1 for kernel addresses of the kernel
- * that the map is of; far less when the guest booted anew or runs another one. NAN for n = 0.
- */
-double symmap_share(const struct symmap *m, const uint64_t *addr, size_t n);
 size_t symmap_count(const struct symmap *m); /* symbols */
 size_t symmap_bytes(const struct symmap *m); /* of memory, shared tables too */
 

@@ -3,7 +3,7 @@
  * From symbols in any order to a map of shared tables (symtab.h).
  *
  * A kernel's list says where symbols begin and not where they end, and has many names for one
- * address. The rules are here, for all sources alike: settle_aliases(), end_of(), and cut_run(),
+ * address. The rules are here, for all sources alike: settle_aliases(), end_of(), and make_table(),
  * which makes addresses relative, so that KASLR does not keep guests from sharing a table.
  */
 #include <errno.h>
@@ -43,7 +43,7 @@ struct module_name {
 
 struct symbuild {
 	struct item *item;
-	size_t n, room, ncode;
+	size_t n, room;
 	char *names; /* not terminated each */
 	size_t names_len, names_room;
 	struct module_name **module; /* by number, [0] "" */
@@ -104,11 +104,6 @@ void symbuild_free(struct symbuild *b)
 	free(b->names);
 	free(b->item);
 	free(b);
-}
-
-size_t symbuild_count(const struct symbuild *b)
-{
-	return b->ncode;
 }
 
 /* --- adding --- */
@@ -202,7 +197,6 @@ int symbuild_add(struct symbuild *b, uint64_t addr, uint64_t size, enum symbol_r
 			   .rank = (uint8_t)rank};
 	memcpy(b->names + b->names_len, name, len);
 	b->names_len += len;
-	b->ncode++;
 	return 0;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Symbol tables and address spaces made of them: lookup, references (symbols.h, symtab.h). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,24 +136,9 @@ bool symtab_unused(const struct symtab *t)
 	return atomic_load(&t->refs) == 1;
 }
 
-const char *symtab_module(const struct symtab *t)
-{
-	return t->module;
-}
-
 size_t symtab_count(const struct symtab *t)
 {
 	return t->n;
-}
-
-size_t symtab_bytes(const struct symtab *t)
-{
-	return t->bytes;
-}
-
-uint64_t symtab_hash(const struct symtab *t)
-{
-	return t->hash;
 }
 
 bool symtab_equal(const struct symtab *a, const struct symtab *b)
@@ -392,16 +376,6 @@ bool symmap_find(const struct symmap *m, const char *name, struct symbol *out)
 	}
 	*out = (struct symbol){0};
 	return false;
-}
-
-double symmap_share(const struct symmap *m, const uint64_t *addr, size_t n)
-{
-	struct symbol s;
-	size_t hits = 0;
-
-	for (size_t i = 0; i < n; i++)
-		hits += symmap_lookup(m, addr[i], &s);
-	return n ? (double)hits / (double)n : NAN;
 }
 
 size_t symmap_count(const struct symmap *m)

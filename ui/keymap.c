@@ -93,14 +93,6 @@ const struct key_row *keymap_rows(size_t *n)
 	return rows;
 }
 
-const struct key_row *keymap_row(enum action a)
-{
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].action == a)
-			return &rows[i];
-	return NULL;
-}
-
 enum action keymap_find(uint32_t key, enum key_context ctx)
 {
 	/* A terminal may send either for the Enter key. */

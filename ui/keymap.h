@@ -108,13 +108,12 @@ struct key_row {
 	enum action action;
 	unsigned contexts; /* enum key_context */
 	uint32_t keys[6]; /* ends with 0 */
-	const char *id; /* for tests and settings */
+	const char *id; /* what tests call it */
 	const char *bar; /* in the bottom bar; NULL: not there */
 	const char *help; /* one line */
 };
 
 const struct key_row *keymap_rows(size_t *n);
-const struct key_row *keymap_row(enum action a); /* NULL for ACT_NONE */
 /* What a key does in one context; ACT_NONE: nothing. */
 enum action keymap_find(uint32_t key, enum key_context ctx);
 /* "q", "F10", "^C", "Enter", "space", "left". Returns buf. */

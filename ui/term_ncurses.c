@@ -281,11 +281,6 @@ bool term_utf8(const struct terminal *t)
 	return t->utf8;
 }
 
-const struct theme *term_theme(const struct terminal *t)
-{
-	return &t->theme;
-}
-
 int term_fd(const struct terminal *t)
 {
 	return fileno(t->in);

@@ -28,7 +28,6 @@ int term_open(const char *color, const char *ground, struct terminal **out, char
 void term_close(struct terminal *t);
 void term_size(const struct terminal *t, int *rows, int *cols);
 bool term_utf8(const struct terminal *t);
-const struct theme *term_theme(const struct terminal *t);
 /* A descriptor that is readable when a key waits. */
 int term_fd(const struct terminal *t);
 /* The next key without waiting; 0: none. UK_RESIZE: the size has changed. */

@@ -144,11 +144,6 @@ bool ui_sort(struct ui *ui, const char *column, bool reverse)
 	return known;
 }
 
-void ui_filter(struct ui *ui, const char *text)
-{
-	snprintf(ui->view.filter, sizeof(ui->view.filter), "%s", text);
-}
-
 void ui_totals(struct ui *ui, bool on)
 {
 	ui->view.totals = on || ui->view.totals;

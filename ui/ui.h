@@ -82,7 +82,6 @@ void ui_demand(const struct ui *ui, struct demand *out);
 void ui_message(struct ui *ui, enum role role, const char *text);
 /* --sort, --reverse as the command line has them. False: no such column. */
 bool ui_sort(struct ui *ui, const char *column, bool reverse);
-void ui_filter(struct ui *ui, const char *text);
 void ui_totals(struct ui *ui, bool on);
 
 #endif

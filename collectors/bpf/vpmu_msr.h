@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What vpmu_msr.bpf.c and vpmu_bpf.c share: a hash of what each thread's guest did to each MSR of a
- * PMU. Of fixed-size members only.
+ * What vpmu_msr.bpf.c and vpmu_msrs.c share: a hash of what each thread's guest did to each MSR of
+ * a PMU. Of fixed-size members only.
  */
 #ifndef KVMTOP_BPF_VPMU_MSR_H
 #define KVMTOP_BPF_VPMU_MSR_H

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "perfdata.h"
+#include "../unit/perfdata_whole.h"
 
 struct seen {
 	uint64_t last;

@@ -14,7 +14,7 @@
 
 #include "kvm_format.h"
 #include "model_fixture.h"
-#include "perfdata.h"
+#include "perfdata_whole.h"
 #include "ring.h"
 
 #define REPLAY_CPUS 64

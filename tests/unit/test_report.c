@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "kvm_names.h"
-#include "perfdata.h"
 #include "perf_files.h"
+#include "perfdata_whole.h"
 #include "report.h"
 #include "report_out.h"
 

@@ -333,7 +333,6 @@ static void recorded_facts(void **state)
 	(void)state;
 	m = build(text, mods, NULL, &facts, &rc);
 	assert_int_equal(facts.stext, 0xffffffff81000000);
-	assert_int_equal(facts.etext, 0xffffffff81e01d32);
 	assert_int_equal(facts.zeros, 0);
 	/* What lies behind the text is not its last function's. */
 	assert_string_equal(at(m, 0xffffffff81e01d32), "");
@@ -424,28 +423,10 @@ static void lookup_is_exact(void **state)
 		assert_int_equal(s.index, i);
 		assert_int_equal(s.start, start[i]);
 	}
-	/* What product and issue promise: 24 bytes a symbol and its name. */
+	/* 24 bytes a symbol, and its name: a kernel has 120,000 of them. */
 	assert_true(symmap_bytes(m) < N * 24 + (size_t)(p - text) - N * 18);
 	symmap_unref(m);
 	free(text);
-}
-
-static void share_of_samples(void **state)
-{
-	char *text = slurp(DATA "kallsyms-6.1.txt"), *other = moved(text, 0x1c600000);
-	struct symmap *right = map(text), *wrong = map(other);
-	uint64_t addr[64];
-
-	(void)state;
-	for (size_t i = 0; i < 64; i++)
-		addr[i] = 0xffffffff81a59180 + i * 16;
-	assert_true(symmap_share(right, addr, 64) > 0.95);
-	assert_true(symmap_share(wrong, addr, 64) < 0.05);
-	assert_true(isnan(symmap_share(right, addr, 0)));
-	symmap_unref(right);
-	symmap_unref(wrong);
-	free(text);
-	free(other);
 }
 
 static void found_by_name(void **state)
