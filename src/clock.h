@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CLOCK_MONOTONIC as one number. */
+/* Times as one number. */
 #ifndef KVMTOP_CLOCK_H
 #define KVMTOP_CLOCK_H
 
@@ -12,6 +12,11 @@
 static inline int64_t timespec_ns(struct timespec t)
 {
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static inline struct timespec timespec_of(int64_t ns)
+{
+	return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
 static inline int64_t clock_mono_ns(void)

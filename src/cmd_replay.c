@@ -268,7 +268,7 @@ static void wait_for_next(struct replay *r, const struct store_at *next)
 		ns = 20 * NS_PER_MS;
 	if (ns > 10 * NS_PER_S)
 		ns = 10 * NS_PER_S;
-	t = (struct itimerspec){.it_value = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S}};
+	t = (struct itimerspec){.it_value = timespec_of(ns)};
 	timerfd_settime(r->timer, 0, &t, NULL);
 }
 

@@ -19,14 +19,14 @@
 #include "reader.h"
 #include "vms.h"
 
-/* Events were seen to become visible up to 2.7 ms after their own time (metrics.md). */
+/* Events were seen to become visible up to 2.7 ms after their own time (docs/metrics.md). */
 #define WATERMARK_LAG (5 * NS_PER_MS)
 /* Pins are asked for this long after a vCPU was starved: they may be why. */
 #define STARVED_TICKS 30
 /* As many intervals without memory for them, one after the other, are told. */
 #define REFUSED_TICKS 3
 
-/* The screen's first intervals, so that rates are there within a second (product.md). */
+/* The screen's first intervals, so that rates are there within a second. */
 static const double first_delays[] = {0.25, 0.25, 0.5};
 #define NFIRST (sizeof(first_delays) / sizeof(first_delays[0]))
 
@@ -164,8 +164,7 @@ static void arm_timer(struct engine *e, int64_t now)
 	if (e->deadline <=
 	    now) /* late by more than an interval: the missed ones are one long one */
 		e->deadline = now + step;
-	t.it_value.tv_sec = (time_t)(e->deadline / NS_PER_S);
-	t.it_value.tv_nsec = (long)(e->deadline % NS_PER_S);
+	t.it_value = timespec_of(e->deadline);
 	timerfd_settime(e->timerfd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
@@ -173,13 +172,9 @@ static void arm_timer(struct engine *e, int64_t now)
 static struct timespec wall_at(int64_t mono)
 {
 	struct timespec t;
-	int64_t ns;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	ns = timespec_ns(t) - (clock_mono_ns() - mono);
-	t.tv_sec = (time_t)(ns / NS_PER_S);
-	t.tv_nsec = (long)(ns % NS_PER_S);
-	return t;
+	return timespec_of(timespec_ns(t) - (clock_mono_ns() - mono));
 }
 
 static void tell_cost(struct engine *e, int64_t now)

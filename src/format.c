@@ -7,19 +7,28 @@
 #include <string.h>
 #include <time.h>
 
-void format_time(char *buf, size_t size, struct timespec t)
+/* digits: of the fraction `part` of the second. */
+static void put_time(char *buf, size_t size, time_t seconds, int digits, long part)
 {
-	char date[32] = "", zone[8] = "";
+	char date[32] = "", zone[8] = "+0000";
 	struct tm tm;
 
-	if (!localtime_r(&t.tv_sec, &tm)) {
-		snprintf(buf, size, "1970-01-01T00:00:00.000+00:00");
-		return;
-	}
+	if (!localtime_r(&seconds, &tm))
+		tm = (struct tm){.tm_year = 70, .tm_mday = 1};
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
 	strftime(zone, sizeof(zone), "%z", &tm);
 	/* ISO 8601 wants +01:00 where C has +0100. */
-	snprintf(buf, size, "%s.%03ld%.3s:%.2s", date, t.tv_nsec / 1000000, zone, zone + 3);
+	snprintf(buf, size, "%s.%0*ld%.3s:%.2s", date, digits, part, zone, zone + 3);
+}
+
+void format_time(char *buf, size_t size, struct timespec t)
+{
+	put_time(buf, size, t.tv_sec, 3, t.tv_nsec / 1000000);
+}
+
+void format_time_us(char *buf, size_t size, struct timespec t)
+{
+	put_time(buf, size, t.tv_sec, 6, t.tv_nsec / 1000);
 }
 
 bool format_is_whole(enum field_unit unit)

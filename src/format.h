@@ -28,6 +28,8 @@ extern const struct format format_text, format_csv, format_json;
 
 /* "2026-11-29T14:22:03.512+01:00" in local time; buf ≥ 40. */
 void format_time(char *buf, size_t size, struct timespec t);
+/* The same to the microsecond. */
+void format_time_us(char *buf, size_t size, struct timespec t);
 /* Whether figures of this unit are whole numbers. */
 bool format_is_whole(enum field_unit unit);
 /* An untrusted text through one of text.h's escapers, whatever its length. */

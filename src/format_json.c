@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "format.h"
 #include "text.h"
 #include "version.h"
@@ -450,13 +451,11 @@ static void write_rows(struct format_state *f, struct out *o, const struct snaps
 static json_t *finding_object(struct format_state *f, const struct snapshot *s,
 			      const struct snap_finding *x)
 {
-	int64_t ago = s->time - x->since, wall;
+	int64_t ago = s->time - x->since;
 	json_t *o = json_object();
 	char since[40];
 
-	wall = (int64_t)s->wall.tv_sec * 1000000000 + s->wall.tv_nsec - (ago > 0 ? ago : 0);
-	format_time(since, sizeof(since),
-		    (struct timespec){.tv_sec = wall / 1000000000, .tv_nsec = wall % 1000000000});
+	format_time(since, sizeof(since), timespec_of(timespec_ns(s->wall) - (ago > 0 ? ago : 0)));
 	set_fields(f, o, TABLE_FINDING, s, x, "|for_ns|");
 	if (x->vm >= 0 && (size_t)x->vm < s->nvms)
 		set(f, o, "vm_id", text_value(s->vms[x->vm].vm_id));

@@ -5,9 +5,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
+#include "clock.h"
 #include "exits_slow.h"
+#include "format.h"
 #include "kvm_names.h"
 #include "model_rows.h"
 
@@ -36,20 +38,14 @@ void model_on_slow(void *ctx, const struct slow_exit *s, size_t n)
 /* The wall clock's time of a moment before the end of the interval, to the microsecond. */
 static void put_time(struct commit *c, struct snap_slow *row, struct timespec wall)
 {
-	int64_t ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (c->s->time - row->end);
-	time_t sec = (time_t)(ns / 1000000000);
-	char date[16] = "", at[16] = "", zone[8] = "+0000";
-	struct tm tm;
+	int64_t ns = timespec_ns(wall) - (c->s->time - row->end);
+	char iso[64];
 
-	if (ns < 0 || !localtime_r(&sec, &tm))
-		tm = (struct tm){.tm_year = 70, .tm_mday = 1};
-	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
-	strftime(at, sizeof(at), "%H:%M:%S", &tm);
-	strftime(zone, sizeof(zone), "%z", &tm);
-	ns = ns < 0 ? 0 : ns % 1000000000 / 1000;
-	row->at = snapshot_printf(c->s, "%s.%03d", at, (int)ns / 1000);
-	/* ISO 8601 wants +01:00 where C has +0100. */
-	row->time = snapshot_printf(c->s, "%sT%s.%06d%.3s:%.2s", date, at, (int)ns, zone, zone + 3);
+	if (ns < 0)
+		ns = 0;
+	format_time_us(iso, sizeof(iso), timespec_of(ns));
+	row->time = snapshot_str(c->s, iso);
+	row->at = snapshot_printf(c->s, "%.12s", strchr(iso, 'T') + 1); /* to the millisecond */
 }
 
 static void put_code(struct commit *c, const struct inv_vm *vm, struct snap_slow *row, uint64_t rip)

@@ -200,8 +200,7 @@ static void json_time(struct out *o, const char *name, int64_t wall)
 {
 	char buf[64];
 
-	format_time(buf, sizeof(buf),
-		    (struct timespec){.tv_sec = wall / NS_PER_S, .tv_nsec = wall % NS_PER_S});
+	format_time(buf, sizeof(buf), timespec_of(wall));
 	out_printf(o, ",\"%s\":\"%s\"", name, buf);
 }
 

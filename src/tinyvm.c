@@ -317,7 +317,7 @@ int tinyvm_add_vcpu(struct tinyvm *vm, int kvm_id, const struct tinyvm_program *
 static void nap(struct tinyvm *vm, int64_t ns)
 {
 	struct pollfd p = {.fd = vm->wake, .events = POLLIN};
-	struct timespec t = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+	struct timespec t = timespec_of(ns);
 
 	if (ns > 0)
 		ppoll(&p, 1, &t, NULL);
