@@ -12,6 +12,7 @@
 #include "snapshot.h"
 #include "store_fields.h"
 #include "store_priv.h"
+#include "stream.h"
 #include "text.h"
 
 /* Words from this length on are replaced within others too ("qemu-web01-io"), shorter ones alone.
@@ -223,7 +224,7 @@ static char *replaced(const struct anon *a, const char *text)
 			fputc(*p, f);
 		p += w ? w->n : 1;
 	}
-	if (fclose(f)) {
+	if (stream_close(f)) {
 		free(buf);
 		return NULL;
 	}

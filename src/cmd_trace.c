@@ -25,6 +25,7 @@
 #include "inventory.h"
 #include "kvm_access.h"
 #include "options.h"
+#include "stream.h"
 #include "sysroot.h"
 #include "text.h"
 #include "trace_guest.h"
@@ -221,13 +222,16 @@ static int keep_script(struct job *j)
 	int fd = new_file(j, "guest.sh");
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 	char script[PATH_MAX], word[4 * PATH_MAX];
+	int rc;
 
 	if (!f)
 		return fd < 0 ? fd
 			      : fail(j, -errno, "%s/guest.sh: %s", j->path_shown, strerror(errno));
+	errno = 0;
 	trace_guest_script(f, j->o->for_s > 0 ? j->o->for_s : SECONDS);
-	if (fclose(f))
-		return fail(j, -errno, "%s/guest.sh: %s", j->path_shown, strerror(errno));
+	rc = stream_close(f);
+	if (rc)
+		return fail(j, rc, "%s/guest.sh: %s", j->path_shown, strerror(-rc));
 	snprintf(script, sizeof(script), "%s/guest.sh", j->path);
 	text_shell_word(word, sizeof(word), script);
 	fprintf(stderr,
@@ -284,7 +288,7 @@ static int keep_trace(struct job *j, const struct trace_instance *i, const char 
 /* As `kvmtop merge --tsc` reads it. */
 static int keep_offsets(struct job *j)
 {
-	int fd = new_file(j, "offsets");
+	int fd = new_file(j, "offsets"), rc;
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!f)
@@ -304,7 +308,8 @@ static int keep_offsets(struct job *j)
 			fprintf(f, " %" PRIu64 " %u", s.ratio, s.frac_bits);
 		fputc('\n', f);
 	}
-	return fclose(f) ? fail(j, -errno, "%s/offsets: %s", j->path_shown, strerror(errno)) : 0;
+	rc = stream_close(f);
+	return rc ? fail(j, rc, "%s/offsets: %s", j->path_shown, strerror(-rc)) : 0;
 }
 
 static int keep(struct job *j)

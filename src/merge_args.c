@@ -178,11 +178,15 @@ int merge_add_tsc_file(struct merge *m, struct merge_input *guest, const char *p
 		rc = take_row(guest, line);
 		table |= rc > 0;
 	}
+	if (ferror(f))
+		rc = -errno;
 	fclose(f);
+	if (rc < 0 && rc != -EINVAL)
+		return rc == -ENOMEM ? rc : bad(m, "--tsc", path, strerror(-rc));
 	if (rc == -EINVAL && table)
 		return bad(m, "--tsc", path, "a line is not: [VM] vcpuN OFFSET [RATIO FRAC_BITS]");
 	if (rc != -EINVAL)
-		return rc < 0 ? rc : 0;
+		return 0;
 	rc = merge_input_open(m, &trace, found);
 	if (trace.fd >= 0)
 		close(trace.fd);

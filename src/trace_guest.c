@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "stream.h"
 #include "text.h"
 
 /* What a guest does between its exits: who runs, who is woken, by which interrupt. */
@@ -51,7 +52,7 @@ static int script_file(double seconds)
 		return -errno;
 	}
 	trace_guest_script(f, seconds);
-	if (fclose(f) || lseek(fd, 0, SEEK_SET) < 0) {
+	if (stream_close(f) || lseek(fd, 0, SEEK_SET) < 0) {
 		close(fd);
 		return -EIO;
 	}

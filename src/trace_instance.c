@@ -121,7 +121,7 @@ int64_t trace_instance_copy(const struct trace_instance *i, int to)
 static uint64_t lost_of(int dir, const char *cpu)
 {
 	static const char *const counts[] = {"overrun: ", "commit overrun: ", "dropped events: "};
-	char path[300], text[1024];
+	char path[300], text[1024], *rest;
 	uint64_t lost = 0;
 	ssize_t n;
 	int fd;
@@ -133,7 +133,7 @@ static uint64_t lost_of(int dir, const char *cpu)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
 			if (strncmp(line, counts[k], strlen(counts[k])) == 0)
 				lost += strtoull(line + strlen(counts[k]), NULL, 10);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "settings.h"
+#include "stream.h"
 #include "ui_priv.h"
 
 /* The screen as it is, without the prompt that asked for the name. */
@@ -21,19 +22,6 @@ static struct surface *picture(struct ui *ui)
 	ui_draw(ui, s);
 	ui->ask = ask;
 	return s;
-}
-
-static int write_screen(const struct surface *s, FILE *f)
-{
-	int r = 0;
-
-	errno = 0;
-	surface_dump(s, f);
-	if (fflush(f) != 0 || ferror(f))
-		r = errno ? -errno : -EIO;
-	if (fclose(f) != 0 && !r)
-		r = -errno;
-	return r;
 }
 
 int ui_save_screen(struct ui *ui, const char *path)
@@ -53,7 +41,9 @@ int ui_save_screen(struct ui *ui, const char *path)
 	}
 	f = fdopen(fd, "w");
 	if (f) {
-		r = write_screen(s, f);
+		errno = 0;
+		surface_dump(s, f);
+		r = stream_close(f);
 	} else {
 		r = -errno;
 		close(fd);

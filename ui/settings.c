@@ -15,6 +15,7 @@
 
 #include "columns.h"
 #include "pane.h"
+#include "stream.h"
 #include "theme.h"
 
 #define SETTINGS_MAX 65536
@@ -332,7 +333,7 @@ static int write_file(const char *path, const struct view *v, const char *theme)
 {
 	char tmp[PATH_MAX];
 	FILE *f;
-	int fd, r = 0;
+	int fd, r;
 
 	if (snprintf(tmp, sizeof(tmp), "%s.XXXXXX", path) >= (int)sizeof(tmp))
 		return -ENAMETOOLONG;
@@ -348,10 +349,7 @@ static int write_file(const char *path, const struct view *v, const char *theme)
 	}
 	errno = 0;
 	put_all(f, v, theme);
-	if (fflush(f) != 0 || ferror(f))
-		r = errno ? -errno : -EIO;
-	if (fclose(f) != 0 && !r)
-		r = -errno;
+	r = stream_close(f);
 	if (!r && rename(tmp, path) < 0)
 		r = -errno;
 	if (r)
