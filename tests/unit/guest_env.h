@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "load.h"
+#include "made_tree.h"
 #include "sysroot.h"
 
 #define DATA "tests/data/symbols/"
@@ -44,10 +45,8 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
 	struct env *e = *state;
-	char cmd[96];
 
-	snprintf(cmd, sizeof(cmd), "rm -r %s", e->dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(e->dir);
 	map_cache_free(e->c.maps);
 	symcache_free(e->c.tables);
 	sysroot_close(e->root);

@@ -85,13 +85,10 @@ static inline void set_up(struct fix *f)
 
 static inline void tear_down(struct fix *f)
 {
-	char cmd[128];
-
 	collector_sched.close(f->sched);
 	inventory_free(f->h.inv);
 	sysroot_close(f->h.root);
-	snprintf(cmd, sizeof(cmd), "rm -r '%s'", f->h.dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(f->h.dir);
 }
 
 static inline void tick(struct fix *f)

@@ -9,14 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #include "clock.h"
 #include "diff.h"
-#include "out.h"
+#include "out_text.h"
 #include "snapshot.h"
 
 /* ---- snapshots by hand ---- */
@@ -148,10 +145,8 @@ static struct diff compared(const struct guest *a, const struct guest *b, unsign
 
 static char *said(const struct diff *d, int format)
 {
-	int fd = memfd_create("out", 0);
-	struct out *o = out_new(fd, -1, 0);
-	struct stat sb;
-	char *text;
+	int fd;
+	struct out *o = out_text_begin(&fd);
 
 	if (format == 0)
 		diff_text(d, 0, o);
@@ -159,14 +154,7 @@ static char *said(const struct diff *d, int format)
 		diff_csv(d, o);
 	else
 		assert_int_equal(diff_json(d, o), 0);
-	assert_int_equal(out_flush(o), 0);
-	assert_int_equal(fstat(fd, &sb), 0);
-	text = calloc(1, (size_t)sb.st_size + 1);
-	assert_non_null(text);
-	assert_int_equal(pread(fd, text, (size_t)sb.st_size, 0), sb.st_size);
-	out_free(o);
-	close(fd);
-	return text;
+	return out_text_end(o, fd);
 }
 
 /* ---- tests ---- */

@@ -13,6 +13,7 @@
 
 #include "kvm_format.h"
 #include "kvm_names.h"
+#include "made_tree.h"
 #include "ring.h"
 
 enum { PAGE = 4096, SIZE = 1 << 16, CPUS = 2 };
@@ -30,18 +31,6 @@ struct replay {
 	unsigned n;
 };
 
-static char *read_file(const char *path, size_t *len)
-{
-	FILE *f = fopen(path, "r");
-	char *buf = malloc(1 << 16);
-
-	assert_non_null(f);
-	assert_non_null(buf);
-	*len = fread(buf, 1, 1 << 16, f);
-	fclose(f);
-	return buf;
-}
-
 static void load_formats(struct replay *r)
 {
 	for (unsigned i = 0; i < 9; i++) {
@@ -49,7 +38,7 @@ static void load_formats(struct replay *r)
 		size_t len;
 
 		snprintf(path, sizeof(path), "tests/data/format/6.1-svm/%s", kvm_events[i].event);
-		text = read_file(path, &len);
+		text = file_text(path, &len);
 		assert_true(kvm_format_load(r->format, i, text, len) > 0);
 		if (kvm_events[i].type == EV_EXIT)
 			assert_int_equal(kvm_names_load(r->names, "kvm_exit", text, len), 0);
@@ -140,7 +129,7 @@ static void reads_as_perf_script_does(void **state)
 		ring_init(&ring[c], mem, PAGE, SIZE, (uint16_t)c, 0);
 		rings[c] = &ring[c];
 	}
-	bin = read_file("tests/data/events/kvm-6.1-svm.bin", &len);
+	bin = file_text("tests/data/events/kvm-6.1-svm.bin", &len);
 	while (at < len) {
 		struct head h;
 

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "guest_sampling.h"
+#include "made_tree.h"
 #include "sampling_event.h"
 #include "sysroot.h"
 
@@ -220,15 +221,6 @@ static void only_what_is_asked_for_counts(void **state)
 	assert_string_equal(sampling_event_name(false, false, true), "cpu-clock");
 }
 
-static void put(const char *dir, const char *path, const char *text)
-{
-	char cmd[512];
-
-	snprintf(cmd, sizeof(cmd), "mkdir -p $(dirname '%s/%s') && printf '%s' > '%s/%s'", dir,
-		 path, text, dir, path);
-	assert_int_equal(system(cmd), 0);
-}
-
 static struct pmu_facts facts_under(const char *dir)
 {
 	struct sysroot *root;
@@ -242,7 +234,7 @@ static struct pmu_facts facts_under(const char *dir)
 
 static void facts_come_from_sysfs(void **state)
 {
-	char dir[] = "/tmp/kvmtop-pmu-XXXXXX", cmd[80];
+	char dir[] = "/tmp/kvmtop-pmu-XXXXXX";
 	struct pmu_facts f;
 
 	(void)state;
@@ -250,16 +242,15 @@ static void facts_come_from_sysfs(void **state)
 	f = facts_under(dir);
 	assert_false(f.pmu);
 	assert_true(f.guests); /* not known: they may */
-	put(dir, "sys/module/kvm/parameters/enable_pmu", "N\\n");
-	put(dir, "sys/bus/event_source/devices/cpu/type", "4\\n");
+	tree_put(dir, "sys/module/kvm/parameters/enable_pmu", "N\n");
+	tree_put(dir, "sys/bus/event_source/devices/cpu/type", "4\n");
 	f = facts_under(dir);
 	assert_true(f.pmu && !f.guests && !f.mediated);
-	put(dir, "sys/module/kvm/parameters/enable_pmu", "Y\\n");
-	put(dir, "sys/module/kvm_intel/parameters/enable_mediated_pmu", "Y\\n");
+	tree_put(dir, "sys/module/kvm/parameters/enable_pmu", "Y\n");
+	tree_put(dir, "sys/module/kvm_intel/parameters/enable_mediated_pmu", "Y\n");
 	f = facts_under(dir);
 	assert_true(f.guests && f.mediated);
-	snprintf(cmd, sizeof(cmd), "rm -r '%s'", dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(dir);
 }
 
 /* ---- the collector itself ---- */

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "host_facts.h"
+#include "made_tree.h"
 #include "store.h"
 #include "sysroot.h"
 #include "temp_dir.h"
@@ -22,19 +23,7 @@
 
 static void put(const char *path, const char *text)
 {
-	char full[256], *slash;
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s/%s", dir, path);
-	for (slash = full + strlen(dir) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-		*slash = '\0';
-		mkdir(full, 0755);
-		*slash = '/';
-	}
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	tree_put(dir, path, text);
 }
 
 static void a_host(const char *nested)

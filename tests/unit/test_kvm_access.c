@@ -15,6 +15,7 @@
 #include "kvm_events.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
+#include "made_tree.h"
 #include "perf_rings.h"
 #include "sysroot.h"
 
@@ -27,23 +28,13 @@ static void make_path(const struct tree *t, const char *path)
 {
 	char full[256];
 
-	for (const char *p = path; (p = strchr(p, '/')); p++) {
-		snprintf(full, sizeof(full), "%s/%.*s", t->dir, (int)(p - path), path);
-		mkdir(full, 0755);
-	}
+	snprintf(full, sizeof(full), "%s/%s", t->dir, path);
+	tree_parents(full);
 }
 
 static void put_file(const struct tree *t, const char *path, const char *text)
 {
-	char full[256];
-	FILE *f;
-
-	make_path(t, path);
-	snprintf(full, sizeof(full), "%s/%s", t->dir, path);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	tree_put(t->dir, path, text);
 }
 
 static void make_tree(struct tree *t)
@@ -55,11 +46,8 @@ static void make_tree(struct tree *t)
 
 static void free_tree(struct tree *t)
 {
-	char cmd[128];
-
 	sysroot_close(t->root);
-	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", t->dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(t->dir);
 }
 
 static const struct kvm_rights all_rights = {true, true, true, 100000, 64 << 20};

@@ -23,6 +23,7 @@
 #include "store_merge.h"
 #include "text.h"
 #include "ui_fixture.h"
+#include "written.h"
 /* The helpers are part of each test program that needs them. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 #include "ui_fixture.c" /* NOLINT(bugprone-suspicious-include) */
@@ -122,27 +123,6 @@ static void not_in_replay(void **state)
 
 /* ---- batch ---- */
 
-static char *record(const struct format *f, const struct snapshot *s, const char *table, bool total)
-{
-	struct filter *filter = filter_new();
-	struct format_job job = {
-		.query = {.table = batch_table_find(table), .filter = filter, .total = total}};
-	struct format_state *state = NULL;
-	char err[200], *text = calloc(1, 65536);
-	int fd = memfd_create("out", 0);
-	struct out *o = out_new(fd, -1, 0);
-
-	assert_int_equal(f->open(&job, &state, err, sizeof(err)), 0);
-	assert_int_equal(f->record(state, o, s), 0);
-	assert_int_equal(out_flush(o), 0);
-	assert_true(pread(fd, text, 65535, 0) >= 0);
-	f->close(state);
-	filter_free(filter);
-	out_free(o);
-	close(fd);
-	return text;
-}
-
 static unsigned lines(const char *text)
 {
 	unsigned n = 0;
@@ -156,22 +136,22 @@ static void as_text_and_csv(void **state)
 {
 	const struct made m = {.nvms = 2, .slow = true};
 	struct snapshot *s = made_snapshot(&m);
-	char *text = record(&format_text, s, "slow", false);
+	char *text = written(&format_text, s, "slow", false);
 
 	(void)state;
 	assert_non_null(strstr(text, "2026-03-06T14:22:02.517004+00:00 instance-0000a1"));
 	assert_null(strstr(text, "14:21:58.100200")); /* of an interval before */
 	free(text);
-	text = record(&format_csv, s, "slow", false);
+	text = written(&format_csv, s, "slow", false);
 	assert_int_equal(lines(text), 3);
 	assert_non_null(strstr(text, ",slow,IO_INSTRUCTION,2026-03-06T14:22:02.517004+00:00,"));
 	assert_non_null(strstr(text, ",2004512,KVM_EXIT_IO,1995004,vp_notify,virtio_pci,"));
 	assert_non_null(strstr(text, ",1481230123,,,"));
 	free(text);
-	text = record(&format_csv, s, "slow", true);
+	text = written(&format_csv, s, "slow", true);
 	assert_int_equal(lines(text), 4);
 	free(text);
-	text = record(&format_csv, s, "vm", true);
+	text = written(&format_csv, s, "vm", true);
 	assert_non_null(strstr(text, "slow_exits"));
 	free(text);
 	snapshot_unref(s);
@@ -181,7 +161,7 @@ static void as_json(void **state)
 {
 	const struct made m = {.nvms = 2, .slow = true};
 	struct snapshot *s = made_snapshot(&m);
-	char *text = record(&format_json, s, "slow", false);
+	char *text = written(&format_json, s, "slow", false);
 	json_t *o = json_loads(text, 0, NULL), *a, *x;
 
 	(void)state;

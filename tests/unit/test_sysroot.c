@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "made_tree.h"
 #include "sysroot.h"
 
 struct tree {
@@ -24,14 +25,7 @@ struct tree {
 
 static void put(const struct tree *t, const char *path, const char *text)
 {
-	char full[256];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s/%s", t->dir, path);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	tree_put(t->dir, path, text);
 }
 
 static void make_dir(const struct tree *t, const char *path)
@@ -73,11 +67,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct tree *t = *state;
-	char cmd[96];
 
 	sysroot_close(t->root);
-	snprintf(cmd, sizeof(cmd), "rm -r %s", t->dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(t->dir);
 	free(t);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "field.h"
+#include "made_tree.h"
 #include "model_fixture.h"
 #include "sysroot.h"
 #include "collector_tsc.h"
@@ -26,19 +27,7 @@ struct test {
 
 static void put(const struct test *t, const char *path, const char *text)
 {
-	char full[300];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s/%s", t->dir, path);
-	for (char *p = full + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(full, 0755);
-		*p = '/';
-	}
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	tree_put(t->dir, path, text);
 }
 
 static void take(void *ctx, const struct tsc_reading *r)
@@ -72,13 +61,10 @@ static struct test *made_new(void)
 
 static void made_free(struct test *t)
 {
-	char cmd[96];
-
 	collector_tsc.close(t->tsc);
 	sysroot_close(t->root);
 	fixture_free(&t->f);
-	snprintf(cmd, sizeof(cmd), "rm -r %s", t->dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(t->dir);
 	free(t);
 }
 

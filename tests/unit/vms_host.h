@@ -22,13 +22,11 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
 	struct host *h = *state;
-	char cmd[96];
 
 	collector_vms.close(h->vms);
 	inventory_free(h->inv);
 	sysroot_close(h->root);
-	snprintf(cmd, sizeof(cmd), "rm -r %s", h->dir);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(h->dir);
 	free(h);
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "inventory.h"
+#include "made_tree.h"
 #include "sysroot.h"
 #include "vms.h"
 
@@ -36,43 +37,28 @@ static inline void path_of(const struct host *h, char *full, size_t size, const 
 	vsnprintf(full + n, size - (size_t)n, fmt, ap);
 }
 
-static inline void make_parents(char *path)
-{
-	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(path, 0755);
-		*p = '/';
-	}
-}
-
 __attribute__((format(printf, 4, 5))) static inline void put(const struct host *h, const char *text,
 							     size_t len, const char *fmt, ...)
 {
 	char full[512];
 	va_list ap;
-	FILE *f;
 
 	va_start(ap, fmt);
 	path_of(h, full, sizeof(full), fmt, ap);
 	va_end(ap);
-	make_parents(full);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	assert_int_equal(fwrite(text, 1, len, f), len);
-	fclose(f);
+	tree_put_bytes(full, text, len);
 }
 
 __attribute__((format(printf, 2, 3))) static inline void unmake(const struct host *h,
 								const char *fmt, ...)
 {
-	char full[512], cmd[600];
+	char full[512];
 	va_list ap;
 
 	va_start(ap, fmt);
 	path_of(h, full, sizeof(full), fmt, ap);
 	va_end(ap);
-	snprintf(cmd, sizeof(cmd), "rm -r '%s'", full);
-	assert_int_equal(system(cmd), 0);
+	tree_remove(full);
 }
 
 /* The recording's line of a vCPU thread with other numbers in it. */
