@@ -129,7 +129,7 @@ def fields_page(_old):
     out = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->", "# Every figure and its definition", "",
            "Made from the program's own table by `scripts/generated.py`; `kvmtop --fields help` prints "
            "the same. A figure that", "is not known is `-` or `n/a` on screen and in text, empty in CSV "
-           "and `null` in JSON: never 0.", ""]
+           "and `null` in JSON: never 0. The rules behind the figures are in [metrics.md](metrics.md).", ""]
     rows = dump("fields")
     for table, names, title in FIELD_TABLES:
         out += [f"## {title} (`--table {names}`)", "", "| id | column | unit | definition |", "|---|---|---|---|"]

@@ -358,13 +358,13 @@ static struct cell finding_for(const struct snapshot *s, const void *row, bool t
 }
 
 static const struct field finding_fields[] = {
-	{"rule", "RULE", "the rule that holds", UNIT_TEXT, 14, FIELD_SORT_UP, 0, 0, finding_rule},
+	{"rule", "RULE", "the rule that holds: quota, steal, open-exit, exits, lost, unwatched, pin-overlap or smt-siblings", UNIT_TEXT, 14, FIELD_SORT_UP, 0, 0, finding_rule},
 	{"level", "LEVEL", "notice, warning or alarm", UNIT_TEXT, 7, FIELD_SORT_UP, 0, 0, finding_level},
 	{"vm", "VM", "the VM that it is about, empty for the host", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0,
 	 finding_vm},
 	{"vcpu", "vCPU", "the vCPU that it is about", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, finding_vcpu},
-	{"value", "VALUE", "the figure", UNIT_RATIO, 8, 0, 0, 0, finding_value},
-	{"threshold", "THRESHOLD", "what it is held against", UNIT_RATIO, 9, 0, 0, 0, finding_threshold},
+	{"value", "VALUE", "the figure: % of steal, quota, exits and smt-siblings; ns of open-exit, events of lost, seconds of unwatched, vCPUs of pin-overlap", UNIT_RATIO, 8, 0, 0, 0, finding_value},
+	{"threshold", "THRESHOLD", "what it is held against, in the same unit", UNIT_RATIO, 9, 0, 0, 0, finding_threshold},
 	{"for_ns", "FOR", "how long the rule has held", UNIT_NS, 6, 0, 0, 0, finding_for},
 	{"text", "FINDING", "the finding in words", UNIT_TEXT, 60, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, finding_text},
 	{"next", "NEXT", "what to look at next", UNIT_TEXT, 40, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, finding_next},

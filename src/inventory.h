@@ -4,7 +4,7 @@
  *
  * The collector `vms` fills it, `sched` reads what it must measure from it, the
  * model hangs its own state on it (cookies). Only the collecting thread touches
- * it. Identity as metrics.md, "Who": VM = (pid, start time, key), vCPU = (VM,
+ * it. Identity as docs/metrics.md, "Who": VM = (pid, start time, key), vCPU = (VM,
  * KVM's id); thread → vCPU is a current relation that may change.
  */
 #ifndef KVMTOP_INVENTORY_H

@@ -24,14 +24,14 @@ void kvm_names_free(struct kvm_names *n);
 int kvm_names_load(struct kvm_names *n, const char *event, const char *format, size_t len);
 
 /*
- * Writes the row's name as metrics.md shows it: "MSR_WRITE", "0xfee00380:W", "0x3f8:POUT",
+ * Writes the row's name as docs/metrics.md shows it: "MSR_WRITE", "0xfee00380:W", "0x3f8:POUT",
  * "0x6e0:W", "KVM_EXIT_IO"; an unknown number as "0x1f". Always terminated. Returns buf.
  */
 const char *kvm_names_key(const struct kvm_names *n, enum kvm_kind kind, uint32_t isa, uint64_t key,
 			  enum ev_dir dir, char *buf, size_t size);
 /* What an MSR, a port or an MMIO page is ("TSC_DEADLINE"), "" where not known. Static storage. */
 const char *kvm_names_note(const struct kvm_names *n, enum kvm_kind kind, uint64_t key);
-/* Waiting, not handling (metrics.md, "Idle exits"). Called per key, not per event. */
+/* Waiting, not handling (docs/metrics.md, "Idle exits"). Called per key, not per event. */
 bool kvm_names_idle(const struct kvm_names *n, uint32_t isa, uint64_t reason);
 /* The same of a user exit: a VMM without KVM's own APIC waits itself while its guest is halted. */
 bool kvm_names_idle_user(uint64_t reason);

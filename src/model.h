@@ -3,7 +3,7 @@
  * The model: takes readings and events, makes snapshots.
  *
  * One instance, touched by the collecting thread only. Formulas are those of
- * metrics.md.
+ * docs/metrics.md.
  */
 #ifndef KVMTOP_MODEL_H
 #define KVMTOP_MODEL_H
@@ -37,7 +37,7 @@ struct model_config {
 	bool no_entry_exit; /* what to think of this KVM until one of the two is seen */
 	const char *self; /* how this program is called, own_path.h; NULL: kvmtop */
 	long clk_tck; /* ticks a second of /proc/<pid>/stat */
-	unsigned vcpu_keys; /* 8, product.md "Limits" */
+	unsigned vcpu_keys; /* 8; the rest is `other` */
 	unsigned vm_keys; /* 64 */
 };
 

@@ -393,9 +393,9 @@ int options_completion(const char *shell, FILE *to)
 static const char *unit_name(enum field_unit u)
 {
 	static const char *const names[] = {
-		[UNIT_TEXT] = "text", [UNIT_COUNT] = "count", [UNIT_NUMBER] = "number",
-		[UNIT_PCT] = "%",     [UNIT_RATE] = "1/s",    [UNIT_NS] = "ns",
-		[UNIT_KB] = "KiB",    [UNIT_RATIO] = "ratio",
+		[UNIT_TEXT] = "text", [UNIT_COUNT] = "count",	[UNIT_NUMBER] = "number",
+		[UNIT_PCT] = "%",     [UNIT_RATE] = "1/s",	[UNIT_NS] = "ns",
+		[UNIT_KB] = "KiB",    [UNIT_RATIO] = "decimal",
 	};
 
 	return (unsigned)u < sizeof(names) / sizeof(names[0]) ? names[u] : "";

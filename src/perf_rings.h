@@ -21,7 +21,7 @@
 #define RING_EVENTS 16 /* slots for events */
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 20)
-#define RINGS_ALL (256u << 20) /* together: product.md, "Limits" */
+#define RINGS_ALL (256u << 20) /* together */
 
 struct perf_rings;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What `kvmtop report` makes of a perf.data file of KVM's tracepoints: a table of exits or accesses
- * a kind, by the rules of metrics.md, and beside it (where asked for) what perf 6.1 makes of the
- * same events, so that every difference between the two is known with its cause.
+ * a kind, by the rules of docs/metrics.md, and beside it (where asked for) what perf 6.1 makes of
+ * the same events, so that every difference between the two is known with its cause.
  */
 #ifndef KVMTOP_REPORT_H
 #define KVMTOP_REPORT_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events to pairs by the rules of metrics.md, as the program pairs them live (exits.c): an exit
- * lasts to the next entry of its vCPU, an access from its event to there, but an MMIO read from the
- * exit to its event.
+ * Events to pairs by the rules of docs/metrics.md, as the program pairs them live (exits.c): an
+ * exit lasts to the next entry of its vCPU, an access from its event to there, but an MMIO read
+ * from the exit to its event.
  */
 #include <errno.h>
 #include <stdlib.h>

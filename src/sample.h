@@ -18,7 +18,7 @@ struct pmu_state;
 struct inv_vcpu;
 struct inv_vm;
 
-/* The kinds of metrics.md, "Exits and their times": one table of rows each. */
+/* The kinds of docs/metrics.md, "Exits and their times": one table of rows each. */
 enum kvm_kind {
 	KIND_VMEXIT,
 	KIND_MMIO,
@@ -88,7 +88,7 @@ struct sample {
 	uint32_t isa;
 };
 
-/* The four domains of a sample (metrics.md, "Samples"). */
+/* The four domains of a sample (docs/metrics.md, "Samples"). */
 enum ip_domain {
 	DOMAIN_HOST_KERNEL,
 	DOMAIN_HOST_USER,

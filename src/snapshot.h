@@ -4,7 +4,7 @@
  * tests ever see.
  *
  * A snapshot is immutable and reference-counted; every pointer in it points into
- * its own memory. Figures are defined in metrics.md and by the field table
+ * its own memory. Figures are defined in docs/metrics.md and by the field table
  * (field.c), which is the way to read them generically.
  */
 #ifndef KVMTOP_SNAPSHOT_H
@@ -194,7 +194,7 @@ struct snap_sampling {
 	bool no_guest; /* guests run, and no sample was ever in guest mode */
 };
 
-/* A vCPU's TSC (metrics.md, "TSC"). */
+/* A vCPU's TSC (docs/metrics.md, "TSC"). */
 /* A vCPU's TSC offset was written, or was read for the first time or as another than before. */
 struct snap_tsc_event {
 	uint32_t vm;
@@ -213,7 +213,7 @@ struct snap_tsc {
 	struct value changes; /* of the offset, since kvmtop reads it */
 };
 
-/* A counter of a guest's PMU (metrics.md, "Guest PMU"). */
+/* A counter of a guest's PMU (docs/metrics.md, "Guest PMU"). */
 struct snap_pmc {
 	uint32_t vm; /* index into vms */
 	int32_t vcpu; /* index into vcpus */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * CPU and steal of a thread out of its readings, and their sums over a VM: the arithmetic of
- * metrics.md, "CPU of a thread, a vCPU, a VM" and "Steal".
+ * docs/metrics.md, "CPU of a thread, a vCPU, a VM" and "Steal".
  */
 #ifndef KVMTOP_USE_H
 #define KVMTOP_USE_H

@@ -3,7 +3,7 @@
  * A figure that knows whether it is known.
  *
  * Every derived figure of a snapshot is a struct value, so that "not known"
- * can never be drawn, sorted or exported as 0 (metrics.md, "Known or not").
+ * can never be drawn, sorted or exported as 0 (docs/metrics.md, "Known or not").
  */
 #ifndef KVMTOP_VALUE_H
 #define KVMTOP_VALUE_H

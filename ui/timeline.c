@@ -14,7 +14,7 @@
 #define LABEL 18 /* "2026-03-06 14:22 " */
 #define MARKED 3 /* moments, each this many columns away from the others */
 #define APART 3
-#define MARKED_LEAST 5.0 /* percent: guests notice from here on (metrics.md, steal) */
+#define MARKED_LEAST 5.0 /* percent: guests notice from here on (docs/metrics.md, steal) */
 
 struct part {
 	struct graph_col col;

@@ -156,7 +156,7 @@ static void merge_is_the_sum_and_clear_keeps_memory(void **state)
 	hist_free(&b);
 }
 
-/* An untouched octave costs nothing: product.md's memory limits rest on it. */
+/* An untouched octave costs nothing: there are thousands of histograms. */
 static void fill(struct hist *h, uint64_t *seed, unsigned n)
 {
 	while (n--)

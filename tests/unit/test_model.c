@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pairing, tables and rows of the model: every rule of metrics.md, "Exits and their times". */
+/* Pairing, tables and rows of the model: every rule of docs/metrics.md, "Exits and their times". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
