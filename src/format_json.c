@@ -272,37 +272,6 @@ static json_t *code_array(struct format_state *f, const struct snapshot *s,
 	return a;
 }
 
-static json_t *waited_array(struct format_state *f, const struct snapshot *s,
-			    const struct snap_waits *w)
-{
-	json_t *a = json_array(), *o;
-
-	for (size_t i = w->first; i < w->first + w->n && i < s->nwaited; i++) {
-		if (!passed(f, TABLE_WAITED, i))
-			continue;
-		o = json_object();
-		set_fields(f, o, TABLE_WAITED, s, &s->waited[i], "|vm|vcpu|");
-		if (json_array_append_new(a, o))
-			f->rc = -ENOMEM;
-	}
-	return a;
-}
-
-static json_t *pmu_array(struct format_state *f, const struct snapshot *s, const struct snap_pmu *p)
-{
-	json_t *a = json_array(), *o;
-
-	for (size_t i = p->first; i < p->first + p->n && i < s->npmcs; i++) {
-		if (!passed(f, TABLE_PMU, i))
-			continue;
-		o = json_object();
-		set_fields(f, o, TABLE_PMU, s, &s->pmcs[i], "|vm|vcpu|");
-		if (json_array_append_new(a, o))
-			f->rc = -ENOMEM;
-	}
-	return a;
-}
-
 static json_t *slow_array(struct format_state *f, const struct snapshot *s,
 			  const struct snap_vm *vm)
 {
@@ -316,6 +285,25 @@ static json_t *slow_array(struct format_state *f, const struct snapshot *s,
 			continue;
 		o = json_object();
 		set_fields(f, o, TABLE_SLOW, s, x, "|vm|at|");
+		if (json_array_append_new(a, o))
+			f->rc = -ENOMEM;
+	}
+	return a;
+}
+
+/* Rows of a table from `first` on, n of them, of which nothing but fields is told. */
+static json_t *row_array(struct format_state *f, const struct snapshot *s, enum field_table t,
+			 size_t first, size_t n, const char *but)
+{
+	size_t all, size = field_list(t)->row_size;
+	const char *rows = field_rows(s, t, &all);
+	json_t *a = json_array(), *o;
+
+	for (size_t i = first; i < first + n && i < all; i++) {
+		if (!passed(f, t, i))
+			continue;
+		o = json_object();
+		set_fields(f, o, t, s, rows + i * size, but);
 		if (json_array_append_new(a, o))
 			f->rc = -ENOMEM;
 	}
@@ -338,9 +326,11 @@ static json_t *vcpu_object(struct format_state *f, const struct snapshot *s,
 	if (f->vcpu_symbols)
 		set(f, o, "symbols", symbol_array(f, s, &v->sym));
 	if (f->vcpu_waited)
-		set(f, o, "waited", waited_array(f, s, &v->waits));
+		set(f, o, "waited",
+		    row_array(f, s, TABLE_WAITED, v->waits.first, v->waits.n, "|vm|vcpu|"));
 	if (f->pmu)
-		set(f, o, "pmu_counters", pmu_array(f, s, &v->pmu));
+		set(f, o, "pmu_counters",
+		    row_array(f, s, TABLE_PMU, v->pmu.first, v->pmu.n, "|vm|vcpu|"));
 	return o;
 }
 
@@ -353,25 +343,6 @@ static json_t *vcpu_array(struct format_state *f, const struct snapshot *s,
 		if (passed(f, TABLE_VCPU, i) && filter_vcpu(f->job->query.filter, &s->vcpus[i]) &&
 		    json_array_append_new(a, vcpu_object(f, s, &s->vcpus[i])))
 			f->rc = -ENOMEM;
-	return a;
-}
-
-static json_t *thread_array(struct format_state *f, const struct snapshot *s,
-			    const struct snap_vm *vm)
-{
-	json_t *a = json_array();
-
-	for (size_t i = vm->thread_first; i < vm->thread_first + vm->thread_n && i < s->nthreads;
-	     i++) {
-		json_t *o;
-
-		if (!passed(f, TABLE_THREAD, i))
-			continue;
-		o = json_object();
-		set_fields(f, o, TABLE_THREAD, s, &s->threads[i], "|vm|");
-		if (json_array_append_new(a, o))
-			f->rc = -ENOMEM;
-	}
 	return a;
 }
 
@@ -395,11 +366,13 @@ static json_t *vm_object(struct format_state *f, const struct snapshot *s, const
 	if (f->code)
 		set(f, o, "exit_code", code_array(f, s, vm));
 	if (f->waited)
-		set(f, o, "waited", waited_array(f, s, &vm->waits));
+		set(f, o, "waited",
+		    row_array(f, s, TABLE_WAITED, vm->waits.first, vm->waits.n, "|vm|vcpu|"));
 	if (f->slow && s->slow_ns)
 		set(f, o, "slow", slow_array(f, s, vm));
 	if (f->threads)
-		set(f, o, "threads", thread_array(f, s, vm));
+		set(f, o, "threads",
+		    row_array(f, s, TABLE_THREAD, vm->thread_first, vm->thread_n, "|vm|"));
 	if (f->vcpus)
 		set(f, o, "vcpus", vcpu_array(f, s, vm));
 	return o;
