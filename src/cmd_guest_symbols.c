@@ -23,8 +23,6 @@
 #include "text.h"
 #include "vm_find.h"
 
-#define RAW_MAX (160u << 20) /* kallsyms of the largest kernels is 20 MiB */
-
 static const char *const in_guest[] = {"cat", "/proc/kallsyms", "/proc/modules",
 				       "/sys/kernel/notes", "/proc/sys/kernel/random/boot_id"};
 enum { IN_GUEST = sizeof(in_guest) / sizeof(in_guest[0]) };
@@ -71,7 +69,7 @@ static int run(char **words, int n, struct bytes *out, int *status)
 		close(p[0]);
 		return rc;
 	}
-	rc = bytes_read(p[0], RAW_MAX, out);
+	rc = bytes_read(p[0], BYTES_TEXT_MAX, out); /* what is larger would not be read again */
 	close(p[0]);
 	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
 		;
@@ -118,6 +116,9 @@ static bool complain(const char *name, const struct bytes *raw, const struct gue
 			"kvmtop: %s: the command did not print the guest's /proc/kallsyms but "
 			"'%s'\n",
 			name, shown(first, buf, sizeof(buf)));
+	} else if (rc == -EFBIG || rc == -E2BIG) {
+		fprintf(stderr, "kvmtop: %s: the command did not print a guest's kallsyms: %s\n",
+			name, bytes_error(rc));
 	} else if (rc) {
 		fprintf(stderr, "kvmtop: %s: %s\n", name, strerror(-rc));
 	} else if (!complete(c, status)) {

@@ -134,6 +134,17 @@ static struct symbol_key page_key(uint64_t ip, uint8_t domain, enum no_symbol re
 		.value = ip >> PAGE_BITS, .domain = domain, .reason = (uint8_t)reason};
 }
 
+/* The page, and the module or file that it is in where that is known. */
+static struct symbol_key page_in(const struct symsource *src, uint64_t ip, uint8_t domain)
+{
+	struct symbol_key k = page_key(ip, domain, reason_of(src));
+	struct symbol sym;
+
+	if (src && !symsource_lookup(src, ip, &sym) && sym.module && sym.module[0])
+		k.table = sym.table;
+	return k;
+}
+
 /* True: a symbol of this source is there. */
 static bool look_up(const struct symsource *src, uint64_t ip, uint8_t domain, struct symbol_key *k)
 {
@@ -160,8 +171,8 @@ static void resolve_caller(const struct vm_symbols *v, uint64_t caller, struct s
 	h->called = true;
 	if (look_up(v->guest, caller - 1, DOMAIN_GUEST_KERNEL, &h->caller)) /* within its call */
 		return;
-	h->caller = page_key(caller, h->key.domain,
-			     h->key.domain == DOMAIN_GUEST_USER ? SYM_USER : reason_of(v->guest));
+	h->caller = h->key.domain == DOMAIN_GUEST_USER ? page_key(caller, h->key.domain, SYM_USER)
+						       : page_in(v->guest, caller, h->key.domain);
 }
 
 /*
@@ -182,7 +193,7 @@ static void resolve_guest(struct engine_symbols *e, struct vm_symbols *v, const 
 	if (found)
 		return;
 	if (upper || (!v->halves && s->domain == DOMAIN_GUEST_KERNEL))
-		h->key = page_key(s->ip, DOMAIN_GUEST_KERNEL, reason_of(v->guest));
+		h->key = page_in(v->guest, s->ip, DOMAIN_GUEST_KERNEL);
 	else
 		h->key = page_key(s->ip, DOMAIN_GUEST_USER, SYM_USER);
 	h->guessed = !upper && !v->halves;
@@ -196,7 +207,7 @@ static void resolve_user(struct engine_symbols *e, struct vm_symbols *v, const s
 	if (look_up(v->process, s->ip, DOMAIN_HOST_USER, &h->key))
 		return;
 	v->user_misses++;
-	h->key = page_key(s->ip, DOMAIN_HOST_USER, reason_of(v->process));
+	h->key = page_in(v->process, s->ip, DOMAIN_HOST_USER);
 }
 
 static void resolve_kernel(struct engine_symbols *e, const struct ip_sample *s,
@@ -207,7 +218,7 @@ static void resolve_kernel(struct engine_symbols *e, const struct ip_sample *s,
 	if (look_up(e->host, s->ip, DOMAIN_HOST_KERNEL, &h->key))
 		return;
 	e->host_misses++;
-	h->key = page_key(s->ip, DOMAIN_HOST_KERNEL, reason_of(e->host));
+	h->key = page_in(e->host, s->ip, DOMAIN_HOST_KERNEL);
 }
 
 static struct inv_thread *thread_of(struct engine_symbols *e, const struct ip_sample *s)
@@ -416,13 +427,13 @@ void engine_symbols_ready(struct engine_symbols *e)
 static bool name_of(void *ctx, const struct symbol_key *k, const char **name, const char **module)
 {
 	const struct engine_symbols *e = ctx;
+	uint32_t index = k->reason == SYM_NAMED ? (uint32_t)k->value : UINT32_MAX;
 	struct symbol sym;
+	bool found = symbols_symbol(e->symbols, k->table, index, &sym);
 
-	if (!symbols_symbol(e->symbols, k->table, (uint32_t)k->value, &sym) || !sym.name)
-		return false;
 	*name = sym.name;
 	*module = sym.module ? sym.module : "";
-	return true;
+	return found && sym.name;
 }
 
 static void find_code(void *ctx, const struct inv_vm *vm, uint64_t addr, struct symbol_key *k)

@@ -21,7 +21,7 @@ struct inv_vm;
 /* Who knows the names behind keys; what the pointers point to is valid until the next call. */
 struct symbol_namer {
 	void *ctx;
-	/* False: it has none (any more). */
+	/* False: it has none (any more); the module ("": none) may be known all the same. */
 	bool (*name)(void *ctx, const struct symbol_key *k, const char **name, const char **module);
 	/* What is at an address of the guest. */
 	void (*find)(void *ctx, const struct inv_vm *vm, uint64_t addr, struct symbol_key *k);

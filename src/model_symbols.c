@@ -29,21 +29,9 @@ static unsigned vm_limit(const struct model *m)
 
 /* ---- counting ---- */
 
-/* Pages of many programs have nothing in common but that they have no name. */
-static struct symbol_key shared_key(const struct symbol_key *k)
-{
-	struct symbol_key key = *k;
-
-	if (!key.table && (DOMAIN_IS_GUEST(key.domain) || key.domain == DOMAIN_HOST_USER))
-		key = (struct symbol_key){.domain = key.domain,
-					  .reason = key.reason == SYM_USER ? SYM_USER
-									   : SYM_NO_SOURCE};
-	return key;
-}
-
 static void hit(struct model *m, const struct symbol_hit *h)
 {
-	const struct symbol_key shared = shared_key(&h->key);
+	const struct symbol_key shared = symbol_key_of_all(&h->key);
 	struct inv_vcpu *vcpu = NULL;
 	struct model_vcpu *v;
 	struct model_vm *vm;
@@ -110,10 +98,10 @@ bool model_name_key(struct commit *c, const struct symbol_key *k, const char **n
 		    const char **module)
 {
 	const struct symbol_namer *n = c->m->sampling.namer;
-	const char *found = NULL, *in = NULL;
+	const char *found = NULL, *in = "";
 	bool named = k->table && n && n->name(n->ctx, k, &found, &in) && found;
 
-	*module = snapshot_str(c->s, named ? in : "");
+	*module = snapshot_str(c->s, in);
 	*name = named ? snapshot_str(c->s, found) : page_name(c->s, k);
 	return named;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
+#include "guest_files.h"
 #include "kallsyms.h"
 #include "options_priv.h"
 
@@ -52,7 +53,7 @@ static const char *wrong_vmlinux(const char *path)
 {
 	static const char elf[] = {0x7f, 'E', 'L', 'F'}, gzip[] = {0x1f, (char)0x8b},
 			  xz[] = {(char)0xfd, '7', 'z', 'X', 'Z'};
-	char head[8] = "";
+	char head[1024] = "";
 	int fd = bytes_open(path);
 	ssize_t n;
 
@@ -65,6 +66,8 @@ static const char *wrong_vmlinux(const char *path)
 	if (memcmp(head, elf, sizeof(elf)) == 0 || memcmp(head, gzip, sizeof(gzip)) == 0 ||
 	    memcmp(head, xz, sizeof(xz)) == 0)
 		return NULL;
+	if (guest_is_boot_image(head, (size_t)n))
+		return "a bzImage has no symbols";
 	return "no vmlinux: neither ELF nor packed";
 }
 

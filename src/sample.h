@@ -133,10 +133,24 @@ enum no_symbol {
 /* What an address was found to be. Equal keys are one row. */
 struct symbol_key {
 	uint64_t value; /* a symbol of the table, or the page of an address without a name */
-	uint32_t table; /* the engine's number of the symbol table, 0 none */
+	uint32_t
+		table; /* the engine's number of the symbol table or of the page's module, 0 none */
 	uint8_t domain; /* enum ip_domain */
 	uint8_t reason; /* enum no_symbol */
 };
+
+/*
+ * The key of its row of all VMs together: pages of many programs have nothing in common but that
+ * they have no name.
+ */
+static inline struct symbol_key symbol_key_of_all(const struct symbol_key *k)
+{
+	if (k->reason == SYM_NAMED ||
+	    (!DOMAIN_IS_GUEST(k->domain) && k->domain != DOMAIN_HOST_USER))
+		return *k;
+	return (struct symbol_key){.domain = k->domain,
+				   .reason = k->reason == SYM_USER ? SYM_USER : SYM_NO_SOURCE};
+}
 
 /* A sample with its answer. */
 struct symbol_hit {

@@ -130,7 +130,9 @@ static int read_all(int fd, size_t limit, struct bytes *out)
 
 	*out = (struct bytes){0};
 	/* One piece where the size is known; files of /proc say 0. */
-	if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= limit) {
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		if ((uint64_t)st.st_size > limit)
+			return -EFBIG;
 		room = (size_t)st.st_size + 1;
 		out->data = malloc(room);
 		if (!out->data)
@@ -291,6 +293,8 @@ const char *bytes_error(int rc)
 		return "broken gzip or xz data";
 	case -EFBIG:
 		return "far too large";
+	case -E2BIG:
+		return "more symbols or modules than any kernel has";
 	default:
 		return strerror(-rc);
 	}

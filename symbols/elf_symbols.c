@@ -16,6 +16,10 @@
 #define MAX_SECTIONS 65536 /* vmlinux with a section a function has some 50,000 */
 #define MAX_SEGMENTS 64
 #define MAX_TABLE (256u << 20) /* bytes of one section, unpacked */
+#define MAX_NOTES (1u << 20) /* of one section of notes */
+#define MAX_SECTION_NAMES (16u << 20)
+#define MAX_STRING 4096 /* of a symbol's name is looked at; C++ has long ones */
+#define MAX_READ (1u << 30) /* of all of a file: its sections may lie over each other */
 
 struct segment {
 	uint64_t vaddr, offset, size;
@@ -36,31 +40,55 @@ struct elf_file {
 	struct section *section; /* by number */
 	size_t nsection;
 	Elf_Scn *symtab, *dynsym, *shndx; /* NULL: none */
+	const Elf_Data *section_names; /* libelf's; NULL: none */
+	uint64_t read; /* bytes that libelf was asked for; it keeps them */
 };
+
+/* True: so much more may be read. */
+static bool may_read(struct elf_file *e, uint64_t bytes, uint64_t limit)
+{
+	if (bytes > limit || e->read + bytes > MAX_READ)
+		return false;
+	e->read += bytes;
+	return true;
+}
 
 /* --- sections --- */
 
-static const char *section_name(const struct elf_file *e, const GElf_Shdr *h)
+/* The string at off, of which no more than MAX_STRING is looked at; NULL: it is not in the table.
+ */
+static const char *string_at(const Elf_Data *strings, uint64_t off, size_t *len)
 {
-	size_t strings;
-	const char *name;
+	const char *p = strings ? strings->d_buf : NULL;
+	size_t left;
 
-	if (elf_getshdrstrndx(e->elf, &strings) < 0)
-		return "";
-	name = elf_strptr(e->elf, strings, h->sh_name);
-	return name ? name : "";
+	if (!p || off >= strings->d_size)
+		return NULL;
+	left = strings->d_size - off;
+	*len = strnlen(p + off, left < MAX_STRING ? left : MAX_STRING);
+	return *len < left ? p + off : NULL;
+}
+
+static bool is_named(const struct elf_file *e, const GElf_Shdr *h, const char *name)
+{
+	size_t len;
+	const char *p = string_at(e->section_names, h->sh_name, &len);
+
+	return p && len == strlen(name) && memcmp(p, name, len) == 0;
 }
 
 /* The section's content, unpacked; NULL: none, broken, or absurdly large. */
-static Elf_Data *content(Elf_Scn *scn)
+static Elf_Data *content(struct elf_file *e, Elf_Scn *scn, uint64_t limit)
 {
 	GElf_Shdr h;
 	GElf_Chdr c;
 
-	if (!scn || !gelf_getshdr(scn, &h) || h.sh_type == SHT_NOBITS || h.sh_size > MAX_TABLE)
+	if (!scn || !gelf_getshdr(scn, &h) || h.sh_type == SHT_NOBITS ||
+	    !may_read(e, h.sh_size, limit))
 		return NULL;
 	if (h.sh_flags & SHF_COMPRESSED) {
-		if (!gelf_getchdr(scn, &c) || c.ch_size > MAX_TABLE || elf_compress(scn, 0, 0) < 0)
+		if (!gelf_getchdr(scn, &c) || !may_read(e, c.ch_size, limit) ||
+		    elf_compress(scn, 0, 0) < 0)
 			return NULL;
 	}
 	return elf_getdata(scn, NULL);
@@ -127,7 +155,29 @@ static int take_file(struct elf_file *e)
 		if (gelf_getshdr(scn, &sh))
 			take_section(e, scn, &sh);
 	}
+	if (elf_getshdrstrndx(e->elf, &n) == 0)
+		e->section_names = content(e, elf_getscn(e->elf, n), MAX_SECTION_NAMES);
 	return 0;
+}
+
+/*
+ * More sections or segments than their 16 bits can say: what the file gives instead is taken by
+ * libelf for its word, and memory for as many. No linked file has them.
+ */
+static bool has_absurd_numbers(const void *data, size_t len)
+{
+	const char *p = data;
+	bool wide = len > EI_CLASS && p[EI_CLASS] == ELFCLASS64;
+	Elf64_Ehdr w;
+	Elf32_Ehdr n;
+
+	if (len < (wide ? sizeof(w) : sizeof(n)))
+		return true;
+	memcpy(&n, p, sizeof(n));
+	if (!wide)
+		return (!n.e_shnum && n.e_shoff) || n.e_phnum == PN_XNUM;
+	memcpy(&w, p, sizeof(w));
+	return (!w.e_shnum && w.e_shoff) || w.e_phnum == PN_XNUM;
 }
 
 static int open_elf(struct elf_file *e, struct elf_file **out)
@@ -143,12 +193,15 @@ static int open_elf(struct elf_file *e, struct elf_file **out)
 int elf_open_fd(int fd, struct elf_file **out)
 {
 	struct elf_file *e = calloc(1, sizeof(*e));
+	char head[sizeof(Elf64_Ehdr)];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
 
 	*out = NULL;
 	if (!e)
 		return -ENOMEM;
 	elf_version(EV_CURRENT);
-	e->elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (n > 0 && !has_absurd_numbers(head, (size_t)n))
+		e->elf = elf_begin(fd, ELF_C_READ, NULL);
 	return open_elf(e, out);
 }
 
@@ -161,7 +214,8 @@ int elf_open_memory(const void *data, size_t len, struct elf_file **out)
 		return -ENOMEM;
 	elf_version(EV_CURRENT);
 	/* libelf reads a header from what is shorter than one. */
-	e->elf = len < EI_NIDENT ? NULL : elf_memory((char *)(uintptr_t)data, len);
+	if (!has_absurd_numbers(data, len))
+		e->elf = elf_memory((char *)(uintptr_t)data, len);
 	return open_elf(e, out);
 }
 
@@ -183,9 +237,9 @@ static void take_id(Elf_Data *notes, struct elf_facts *facts)
 }
 
 /* "name\0", padded to 4, then the CRC of the file of that name in this file's byte order. */
-static void take_debug_link(const struct elf_file *e, Elf_Scn *scn, struct elf_facts *facts)
+static void take_debug_link(struct elf_file *e, Elf_Scn *scn, struct elf_facts *facts)
 {
-	const Elf_Data *d = content(scn);
+	const Elf_Data *d = content(e, scn, MAX_NOTES);
 	const char *p = d ? d->d_buf : NULL;
 	const char *ident = elf_getident(e->elf, NULL);
 	size_t n = p ? strnlen(p, d->d_size) : 0, at = (n + 4) & ~(size_t)3;
@@ -212,7 +266,7 @@ void elf_read_facts(struct elf_file *e, struct elf_facts *facts)
 		GElf_Phdr p;
 
 		if (gelf_getphdr(e->elf, (int)i, &p) && p.p_type == PT_NOTE &&
-		    p.p_filesz < MAX_TABLE)
+		    may_read(e, p.p_filesz, MAX_NOTES))
 			take_id(elf_getdata_rawchunk(e->elf, (int64_t)p.p_offset, p.p_filesz,
 						     ELF_T_NHDR),
 				facts);
@@ -223,8 +277,8 @@ void elf_read_facts(struct elf_file *e, struct elf_facts *facts)
 		if (!gelf_getshdr(scn, &h))
 			continue;
 		if (h.sh_type == SHT_NOTE)
-			take_id(content(scn), facts);
-		else if (strcmp(section_name(e, &h), ".gnu_debuglink") == 0)
+			take_id(content(e, scn, MAX_NOTES), facts);
+		else if (is_named(e, &h, ".gnu_debuglink"))
 			take_debug_link(e, scn, facts);
 	}
 }
@@ -310,10 +364,10 @@ static bool is_code(const struct elf_file *e, const GElf_Sym *s, uint32_t sectio
 	       s->st_value >= e->section[section].addr && s->st_value < e->section[section].end;
 }
 
-static int add_symbol(const struct adding *a, const GElf_Sym *s, uint32_t section, const char *name)
+static int add_symbol(const struct adding *a, const GElf_Sym *s, uint32_t section, const char *name,
+		      size_t len)
 {
-	size_t len = strlen(name);
-	const char *llvm = strstr(name, ".llvm.");
+	const char *llvm = memmem(name, len, ".llvm.", 6);
 	uint64_t addr = s->st_value, at, size = s->st_size;
 	int rc;
 
@@ -334,38 +388,30 @@ static int add_symbol(const struct adding *a, const GElf_Sym *s, uint32_t sectio
 	return rc;
 }
 
-/* The string at off, when it ends inside of its table. */
-static const char *string_at(const Elf_Data *strings, uint64_t off)
-{
-	const char *p = strings->d_buf;
-
-	if (!p || off >= strings->d_size || !memchr(p + off, '\0', strings->d_size - off))
-		return NULL;
-	return p + off;
-}
-
 static int add_table(const struct adding *a, Elf_Scn *scn)
 {
-	Elf_Data *symbols = content(scn), *strings, *extended;
+	Elf_Data *symbols = content(a->e, scn, MAX_TABLE), *strings, *extended;
 	GElf_Shdr h;
 	size_t n;
 	int rc = 0;
 
 	if (!symbols || !gelf_getshdr(scn, &h))
 		return 0;
-	strings = content(elf_getscn(a->e->elf, h.sh_link));
-	extended = scn == a->e->symtab ? content(a->e->shndx) : NULL;
+	strings = content(a->e, elf_getscn(a->e->elf, h.sh_link), MAX_TABLE);
+	extended = scn == a->e->symtab ? content(a->e, a->e->shndx, MAX_TABLE) : NULL;
 	n = symbols->d_size / gelf_fsize(a->e->elf, ELF_T_SYM, 1, EV_CURRENT);
 	for (size_t i = 1; !rc && strings && i < n; i++) {
 		Elf32_Word far = 0;
 		const char *name;
+		size_t len;
 		GElf_Sym s;
 
 		if (!gelf_getsymshndx(symbols, extended, (int)i, &s, &far))
 			break;
-		name = string_at(strings, s.st_name);
+		name = string_at(strings, s.st_name, &len);
 		if (name)
-			rc = add_symbol(a, &s, s.st_shndx == SHN_XINDEX ? far : s.st_shndx, name);
+			rc = add_symbol(a, &s, s.st_shndx == SHN_XINDEX ? far : s.st_shndx, name,
+					len);
 	}
 	return rc;
 }
@@ -413,9 +459,9 @@ int elf_embedded(struct elf_file *e, const void **data, size_t *len)
 		const Elf_Data *d;
 		GElf_Shdr h;
 
-		if (!gelf_getshdr(scn, &h) || strcmp(section_name(e, &h), ".gnu_debugdata") != 0)
+		if (!gelf_getshdr(scn, &h) || !is_named(e, &h, ".gnu_debugdata"))
 			continue;
-		d = content(scn);
+		d = content(e, scn, MAX_TABLE);
 		if (!d || !d->d_buf)
 			return -EBADMSG;
 		*data = d->d_buf;
@@ -428,7 +474,7 @@ int elf_embedded(struct elf_file *e, const void **data, size_t *len)
 /* All code of a segment is read at the first question for it. */
 static const Elf_Data *segment_data(struct elf_file *e, struct segment *s)
 {
-	if (!s->data && !s->asked && s->size <= MAX_TABLE)
+	if (!s->data && !s->asked && may_read(e, s->size, MAX_TABLE))
 		s->data = elf_getdata_rawchunk(e->elf, (int64_t)s->offset, s->size, ELF_T_BYTE);
 	s->asked = true;
 	return s->data;

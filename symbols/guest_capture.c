@@ -145,9 +145,15 @@ static int write_new(int dir, const char *name, const char *data, size_t len)
 	rc = write_all(fd, data, len);
 	if (close(fd) < 0 && !rc)
 		rc = -errno;
-	if (rc)
-		unlinkat(dir, new, 0);
 	return rc;
+}
+
+static void drop_new(int dir, const char *name)
+{
+	char new[32];
+
+	snprintf(new, sizeof(new), ".%s.new", name);
+	unlinkat(dir, new, 0);
 }
 
 static int put(int dir, const char *name, size_t len)
@@ -178,5 +184,8 @@ int guest_capture_keep(const struct guest_capture *c, int dir)
 			rc = write_new(dir, part[i].name, part[i].data, part[i].len);
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = put(dir, part[i].name, part[i].len);
+	/* A full disk, perhaps: what was to be new takes no room of it. */
+	for (size_t i = 0; rc && i < n; i++)
+		drop_new(dir, part[i].name);
 	return rc;
 }

@@ -110,7 +110,7 @@ static void take_folder(const struct guest_home *home, const char *vm, struct gu
 		snprintf(shown, sizeof(shown), "%s/%s", path, names[i]);
 		if (fd < 0 && fd != -ENOENT && !f->why[0])
 			snprintf(f->why, sizeof(f->why), "%.200s: %s", shown, bytes_error(fd));
-		f->own_folder |= i == FOUND_KALLSYMS && fd >= 0 && f->fd[i] < 0;
+		f->own[i] |= fd >= 0 && f->fd[i] < 0;
 		take(f, (enum found_file)i, fd, shown);
 	}
 	close(dir);

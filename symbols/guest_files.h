@@ -26,7 +26,7 @@ struct guest_found {
 	int fd[FOUND_NR]; /* -1: none */
 	char name[FOUND_NR][SYMBOLS_TEXT]; /* for messages */
 	bool booted; /* vmlinux is the file that the VMM boots */
-	bool own_folder; /* kallsyms is what guest-symbols put there */
+	bool own[FOUND_NR]; /* it is of the VM's folder, as guest-symbols makes it */
 	char why[SYMBOLS_TEXT]; /* something that was asked for and cannot be had; "" */
 };
 
@@ -35,6 +35,8 @@ bool guest_files_find(const struct sysroot *root, const struct guest_files *file
 		      const struct guest_vm *vm, enum found_where where, struct guest_found *out);
 void guest_found_close(struct guest_found *f);
 
+/* The first bytes, 1 KiB are enough, are those of a bzImage: what is booted, without symbols. */
+bool guest_is_boot_image(const char *data, size_t len);
 /* The VMM was told to boot the kernel with "nokaslr". */
 bool guest_has_nokaslr(const struct sysroot *root, pid_t pid);
 

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,16 +86,23 @@ static time_t started_at(const struct load_context *c, pid_t pid)
 	return now.tv_sec - up.tv_sec + (time_t)(st.start / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* From before the VM's process, of a kernel that lies elsewhere at every boot. */
-static bool is_stale(const struct guest *g, const struct guest_found *f, enum found_file what,
-		     uint64_t stext)
+/* From before the VM's process: what KASLR moves, and modules, lie elsewhere at every boot. */
+static bool is_older(const struct guest *g, const struct guest_found *f, enum found_file what)
 {
-	time_t began = started_at(g->c, g->vm->pid);
+	time_t began = f->own[what] ? started_at(g->c, g->vm->pid) : 0;
 	struct stamp st;
 
-	return f->own_folder && stext && stext != X86_STEXT && began &&
-	       stamp_of(f->fd[what], &st) == 0 &&
+	return began && stamp_of(f->fd[what], &st) == 0 &&
 	       st.mtime_ns / 1000000000u + CLOCK_SLACK_S < (uint64_t)began;
+}
+
+/* Of files that are usable without them. */
+static void drop_older_modules(const struct guest *g, struct guest_found *f)
+{
+	if (f->fd[FOUND_MODULES] < 0 || !is_older(g, f, FOUND_MODULES))
+		return;
+	close(f->fd[FOUND_MODULES]);
+	f->fd[FOUND_MODULES] = -1;
 }
 
 /* --- kallsyms --- */
@@ -127,6 +135,32 @@ static void read_kallsyms(const struct guest *g, const struct guest_found *f, st
 	bytes_free(&modules);
 }
 
+/* A kernel that was not moved is where it was at another boot; its modules need not be. */
+static void keep_kernel_alone(const struct guest *g, const char *source, struct loaded *out)
+{
+	const struct symmap_part *part;
+	size_t n = symmap_parts(out->map, &part), kept = 0;
+	struct symmap_part *kernel = calloc(n + 1, sizeof(*kernel));
+	struct symmap *map = NULL;
+
+	for (size_t i = 0; kernel && i < n; i++)
+		if (!symtab_module(part[i].tab)[0])
+			kernel[kept++] = part[i];
+	if (kernel && kept == n) {
+		free(kernel);
+		return;
+	}
+	if (kernel)
+		map = symmap_new(kernel, kept);
+	symmap_unref(out->map);
+	out->map = map;
+	loaded_status(out, map ? SYMBOLS_PARTIAL : SYMBOLS_REFUSED, source, g->mend, "%s",
+		      map ? "read before this VM was started: its modules are elsewhere since, "
+			    "and are left out"
+			  : strerror(ENOMEM));
+	free(kernel);
+}
+
 /* From the cache or the files; *stext also where the symbols are of no use. */
 static void load_kallsyms(const struct guest *g, const struct guest_found *f, struct loaded *out,
 			  uint64_t *stext)
@@ -144,8 +178,12 @@ static void load_kallsyms(const struct guest *g, const struct guest_found *f, st
 		out->stext = *stext;
 		map_cache_put(g->c->maps, &key, out);
 	}
-	if (!out->map || !is_stale(g, f, FOUND_KALLSYMS, *stext))
+	if (!out->map || !*stext || !is_older(g, f, FOUND_KALLSYMS))
 		return;
+	if (*stext == X86_STEXT) {
+		keep_kernel_alone(g, f->name[FOUND_KALLSYMS], out);
+		return;
+	}
 	symmap_unref(out->map);
 	out->map = NULL;
 	*stext = 0;
@@ -167,7 +205,7 @@ static void known_id(const struct guest_found *f, struct build_id *id)
 	bytes_free(&notes);
 }
 
-static bool is_boot_image(const char *data, size_t len)
+bool guest_is_boot_image(const char *data, size_t len)
 {
 	return len > 0x206 && memcmp(data + 0x202, "HdrS", 4) == 0;
 }
@@ -195,7 +233,7 @@ static int open_vmlinux(int fd, struct vmlinux *v, const char **why)
 	*why = "this is no ELF file";
 	if (n < 0)
 		return -errno;
-	if (is_boot_image(head, (size_t)n)) {
+	if (guest_is_boot_image(head, (size_t)n)) {
 		*why = "a bzImage has no symbols: give its vmlinux (--guestvmlinux)";
 		return -EBADMSG;
 	}
@@ -243,7 +281,7 @@ static void add_vmlinux(const struct guest *g, const struct guest_found *f, stru
 	if (rc == -ENODATA)
 		loaded_status(out, SYMBOLS_NONE, source, g->mend, "it has no symbols: stripped");
 	else if (rc)
-		loaded_status(out, SYMBOLS_REFUSED, source, "", "%s", strerror(-rc));
+		loaded_status(out, SYMBOLS_REFUSED, source, "", "%s", bytes_error(rc));
 	else
 		loaded_status(out, SYMBOLS_PARTIAL, source, g->mend,
 			      "a vmlinux has no symbols of modules");
@@ -323,7 +361,7 @@ static void load_vmlinux(const struct guest *g, const struct guest_found *f, uin
 	if (text.data && vmcoreinfo_parse(text.data, text.len, &info) == 0) {
 		known.vmcoreinfo = &info;
 		/* Of an earlier boot only the build-id still holds. */
-		if (is_stale(g, f, FOUND_VMCOREINFO, 1))
+		if (is_older(g, f, FOUND_VMCOREINFO))
 			info = (struct vmcoreinfo){.id = info.id};
 	}
 	place_vmlinux(g, f, &v, &known, source, out);
@@ -377,8 +415,10 @@ void load_guest(const struct load_context *c, const struct guest_vm *vm,
 		struct loaded here = {0};
 		struct guest_found f;
 
-		if (guest_files_find(c->root, c->files, vm, (enum found_where)w, &f))
+		if (guest_files_find(c->root, c->files, vm, (enum found_where)w, &f)) {
+			drop_older_modules(&g, &f);
 			load_place(&g, &f, &here);
+		}
 		if (!why[0])
 			snprintf(why, sizeof(why), "%s", f.why);
 		guest_found_close(&f);

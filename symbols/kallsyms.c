@@ -62,7 +62,7 @@ static bool take_line(const char *p, const char *end, struct line *l)
 	word = skip_blanks(p + 1, end);
 	p = skip_word(word, end);
 	l->name = word;
-	l->name_len = (size_t)(p - word);
+	l->name_len = strnlen(word, (size_t)(p - word)); /* a NUL would end it for all others */
 	l->module = "";
 	l->module_len = 0;
 	p = skip_blanks(p, end);

@@ -29,8 +29,19 @@ struct loaded {
 /* The host's kernel. They never fail but say in the status what is missing. */
 void load_host(const struct load_context *c, struct loaded *out);
 
-/* The user code of a process. */
+/*
+ * What one process may cost, in bytes: whoever started it chose how many files it has, how large
+ * and how full. A file for which there is no room is as one without symbols.
+ */
+struct process_limits {
+	uint64_t files; /* looked into or summed up; what is kept of others' counts nothing */
+	size_t symbols; /* of memory, what is shared with others too */
+};
+
+/* The user code of a process; within limits that no usual one comes near. */
 void load_process(const struct load_context *c, pid_t pid, struct loaded *out);
+void load_process_within(const struct load_context *c, pid_t pid,
+			 const struct process_limits *limits, struct loaded *out);
 /* A guest's kernel; evidence: of its exits, for the slide of a vmlinux. */
 void load_guest(const struct load_context *c, const struct guest_vm *vm,
 		const struct symbols_evidence *evidence, size_t nevidence, struct loaded *out);

@@ -38,7 +38,7 @@ static void refuse(struct loaded *out, int rc, const char *source, const char *r
 		loaded_status(out, SYMBOLS_REFUSED, source, "",
 			      "this is no text of /proc/kallsyms");
 	else
-		loaded_status(out, SYMBOLS_REFUSED, source, "", "%s", strerror(-rc));
+		loaded_status(out, SYMBOLS_REFUSED, source, "", "%s", bytes_error(rc));
 }
 
 void load_kernel_text(const struct load_context *c, const struct bytes *kallsyms,

@@ -31,6 +31,7 @@ struct process {
 	int root; /* its root folder, O_PATH; -1: not to be had */
 	struct symmap_part *part;
 	size_t npart, room;
+	struct process_limits left;
 	size_t files, without; /* code files, and those that gave no symbols */
 	char example[64]; /* name of one of the latter */
 };
@@ -45,6 +46,17 @@ static int open_debug(const struct process *p, const char *path)
 	if (fd < 0)
 		fd = bytes_open_fd(sysroot_openat(p->c->root, path, O_PATH));
 	return fd;
+}
+
+/* False: with this file too much would be read for one process. */
+static bool may_read(struct process *p, int fd)
+{
+	struct stamp st;
+
+	if (stamp_of(fd, &st) < 0 || st.size > p->left.files)
+		return false;
+	p->left.files -= st.size;
+	return true;
 }
 
 static bool crc_matches(int fd, uint32_t crc)
@@ -92,7 +104,7 @@ static bool debug_path(unsigned which, const char *dir, int dir_len, const char 
 }
 
 /* Only a file with the right sum is the one that was meant. */
-static int open_by_link(const struct process *p, const char *file, const struct elf_facts *f)
+static int open_by_link(struct process *p, const char *file, const struct elf_facts *f)
 {
 	const char *slash = strrchr(file, '/');
 	char path[PATH_MAX];
@@ -105,7 +117,7 @@ static int open_by_link(const struct process *p, const char *file, const struct 
 		fd = open_debug(p, path);
 		if (fd < 0)
 			continue;
-		if (crc_matches(fd, f->debug_crc))
+		if (may_read(p, fd) && crc_matches(fd, f->debug_crc))
 			return fd;
 		close(fd);
 	}
@@ -153,10 +165,10 @@ static bool add_embedded(struct elf_file *main, unsigned module, struct symbuild
 }
 
 /* The symbols of the file at fd; `path` as the process has it. 0, -ENODATA, -ENOMEM or -EBADMSG. */
-static int read_file(const struct process *p, int fd, const char *path, struct symbuild *b)
+static int read_file(struct process *p, int fd, const char *path, struct symbuild *b)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	int module = symbuild_module(b, base, strcspn(base, " "));
+	int module = symbuild_module(b, base, strlen(base));
 	struct elf_facts facts;
 	struct elf_file *e;
 	int rc = module < 0 ? module : elf_open_fd(fd, &e);
@@ -179,7 +191,7 @@ static int read_file(const struct process *p, int fd, const char *path, struct s
 }
 
 /* The map of a file by offsets in it, from the cache where it is there; NULL: no symbols. */
-static struct symmap *map_of_file(const struct process *p, int fd, const char *path)
+static struct symmap *map_of_file(struct process *p, int fd, const char *path)
 {
 	struct loaded l = {0};
 	struct map_key key = {.more = 1};
@@ -189,7 +201,7 @@ static struct symmap *map_of_file(const struct process *p, int fd, const char *p
 		return NULL;
 	if (map_cache_get(p->c->maps, &key, &l))
 		return l.map;
-	b = symbuild_new();
+	b = may_read(p, fd) ? symbuild_new() : NULL;
 	if (!b)
 		return NULL;
 	if (read_file(p, fd, path, b) < 0)
@@ -311,6 +323,19 @@ static struct symmap *map_of_vdso(const struct process *p, const struct mapping 
 	return map;
 }
 
+/* The map, or NULL where there is no room for it beside the others of the process. */
+static struct symmap *fits(struct process *p, struct symmap *map)
+{
+	size_t bytes = map ? symmap_bytes(map) : 0;
+
+	if (bytes > p->left.symbols) {
+		symmap_unref(map);
+		return NULL;
+	}
+	p->left.symbols -= bytes;
+	return map;
+}
+
 static void add_mapping(struct process *p, const struct mapping *m)
 {
 	struct symmap *map = NULL;
@@ -319,7 +344,7 @@ static void add_mapping(struct process *p, const struct mapping *m)
 	if (strcmp(m->path, "[vdso]") == 0)
 		map = map_of_vdso(p, m);
 	if (fd >= 0) {
-		map = map_of_file(p, fd, m->path);
+		map = fits(p, map_of_file(p, fd, m->path));
 		close(fd);
 	}
 	if (map)
@@ -340,11 +365,12 @@ static void judge(const struct process *p, struct loaded *out)
 	snprintf(source, sizeof(source), "/proc/%d/maps", (int)p->pid);
 	if (p->without && p->without == p->files)
 		loaded_status(out, SYMBOLS_PARTIAL, source, "",
-			      "none of its %zu files of code has symbols or could be read",
+			      "none of its %zu files of code has symbols that could be read",
 			      p->files);
 	else if (p->without)
 		loaded_status(out, SYMBOLS_PARTIAL, source, "",
-			      "%zu of %zu files of code have no symbols or cannot be read (%s)",
+			      "%zu of %zu files of code have no symbols, cannot be read or are too "
+			      "large (%s)",
 			      p->without, p->files, p->example);
 	else
 		loaded_status(out, SYMBOLS_OK, source, "", "%s", "");
@@ -366,7 +392,15 @@ static int read_maps(const struct process *p, struct bytes *out)
 
 void load_process(const struct load_context *c, pid_t pid, struct loaded *out)
 {
-	struct process p = {.c = c, .pid = pid};
+	const struct process_limits usual = {.files = 8ull << 30, .symbols = 512u << 20};
+
+	load_process_within(c, pid, &usual, out);
+}
+
+void load_process_within(const struct load_context *c, pid_t pid,
+			 const struct process_limits *limits, struct loaded *out)
+{
+	struct process p = {.c = c, .pid = pid, .left = *limits};
 	struct bytes text = {0};
 	struct mapping m;
 	char path[40];

@@ -39,6 +39,7 @@ struct symtab *symtab_ref(struct symtab *t);
 void symtab_unref(struct symtab *t); /* NULL is fine */
 /* Small, from 1, never used again by the same `struct symbols`; 0: in no cache. */
 uint32_t symtab_id(const struct symtab *t);
+const char *symtab_module(const struct symtab *t); /* "": the kernel itself */
 size_t symtab_count(const struct symtab *t);
 /* By number; start is relative to the table. False: no such number. */
 bool symtab_symbol(const struct symtab *t, uint32_t index, struct symbol *out);
@@ -47,7 +48,10 @@ bool symtab_symbol(const struct symtab *t, uint32_t index, struct symbol *out);
 
 struct symmap *symmap_ref(struct symmap *m);
 void symmap_unref(struct symmap *m); /* NULL is fine */
-/* False: no symbol there; out->module then names the piece of code, NULL where that is unknown. */
+/*
+ * False: no symbol there; out->module then names the piece of code, NULL where that is unknown,
+ * and out->table has its number.
+ */
 bool symmap_lookup(const struct symmap *m, uint64_t addr, struct symbol *out);
 /* The first symbol of this name in the order of addresses; slow. */
 bool symmap_find(const struct symmap *m, const char *name, struct symbol *out);
@@ -153,7 +157,10 @@ bool symsource_evidence(struct symsource *src, const struct symbols_evidence *e,
 /* A vmlinux waits for exits that tell its slide: the more different ones, the sooner. */
 bool symsource_wants_exits(const struct symsource *src);
 
-/* The name behind a number; out->start is relative to the table. False: no longer known. */
+/*
+ * The name behind a number; out->start is relative to the table. False: no longer known, or the
+ * table has no such index; out->module is then that of the table, NULL where there is none.
+ */
 bool symbols_symbol(const struct symbols *s, uint32_t table, uint32_t index, struct symbol *out);
 
 #endif

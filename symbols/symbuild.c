@@ -14,6 +14,8 @@
 #include "symtab_layout.h"
 
 #define MAX_ITEMS (4u << 20)
+#define MAX_NAMES (256u << 20) /* bytes: all symbols of a file may share one long name there */
+#define MAX_PARTS 65536 /* pieces of code: each has a table */
 #define MAX_NAME 511 /* the kernel's KSYM_NAME_LEN is 512 with its end */
 #define MAX_MODULES 60000
 #define PAGE 4096u
@@ -184,6 +186,8 @@ int symbuild_add(struct symbuild *b, uint64_t addr, uint64_t size, enum symbol_r
 		return 0;
 	if (len > MAX_NAME)
 		len = MAX_NAME;
+	if (b->names_len + len > MAX_NAMES)
+		return -E2BIG;
 	if (!room_for_name(b, len))
 		return -ENOMEM;
 	i = add_item(b);
@@ -425,9 +429,9 @@ static void set_sizes(struct symbuild *b)
 /* Takes the reference. */
 static int add_part(struct symbuild *b, const struct symmap_part *part)
 {
-	if (!more(&b->part, b->npart, &b->part_room, sizeof(*b->part))) {
+	if (b->npart == MAX_PARTS || !more(&b->part, b->npart, &b->part_room, sizeof(*b->part))) {
 		symtab_unref(part->tab);
-		return -ENOMEM;
+		return b->npart == MAX_PARTS ? -E2BIG : -ENOMEM;
 	}
 	b->part[b->npart++] = *part;
 	return 0;

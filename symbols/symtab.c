@@ -136,9 +136,19 @@ bool symtab_unused(const struct symtab *t)
 	return atomic_load(&t->refs) == 1;
 }
 
+const char *symtab_module(const struct symtab *t)
+{
+	return t->module;
+}
+
 size_t symtab_count(const struct symtab *t)
 {
 	return t->n;
+}
+
+uint64_t symtab_hash(const struct symtab *t)
+{
+	return t->hash;
 }
 
 bool symtab_equal(const struct symtab *a, const struct symtab *b)
@@ -162,8 +172,10 @@ static void symbol_at(const struct symtab *t, uint32_t i, uint64_t bias, struct 
 
 bool symtab_symbol(const struct symtab *t, uint32_t index, struct symbol *out)
 {
-	if (index >= t->n)
+	if (index >= t->n) {
+		*out = (struct symbol){.module = t->module, .table = t->id};
 		return false;
+	}
 	symbol_at(t, index, 0, out);
 	return true;
 }
@@ -351,6 +363,7 @@ bool symmap_lookup(const struct symmap *m, uint64_t addr, struct symbol *out)
 	if (!p)
 		return false;
 	out->module = p->tab->module;
+	out->table = p->tab->id;
 	rel = addr - p->bias;
 	if (rel >= SYMTAB_PAD || !find_below(p->tab, (uint32_t)rel, &i))
 		return false;

@@ -28,11 +28,12 @@ int symbuild_bound(struct symbuild *b, uint64_t addr);
 int symbuild_module(struct symbuild *b, const char *name, size_t len);
 /* All code of the module lies in [lo, hi): names what has no symbol, ends its last symbol. */
 int symbuild_range(struct symbuild *b, unsigned module, uint64_t lo, uint64_t hi);
-/* Takes b in any case. cache NULL: tables of its own, without numbers. 0 or -ENOMEM. */
+/* Takes b in any case. cache NULL: tables of its own, without numbers. 0, -ENOMEM or -E2BIG. */
 int symbuild_finish(struct symbuild *b, struct symcache *cache, struct symmap **out);
 
 /* --- for the cache --- */
 
+uint64_t symtab_hash(const struct symtab *t); /* of content and module */
 bool symtab_equal(const struct symtab *a, const struct symtab *b);
 void symtab_set_id(struct symtab *t, uint32_t id); /* before anybody else has it */
 bool symtab_unused(const struct symtab *t); /* but for one reference */

@@ -55,12 +55,16 @@ static bool domain_on(const struct view *v, uint8_t domain)
 	return !(v->domains_off & (side | (kernel ? VIEW_KERNEL : VIEW_USER)));
 }
 
-static uint64_t row_id(const struct snap_symbol *x)
+static uint64_t key_id(const struct symbol_key *k, bool other)
 {
-	const uint64_t part[] = {x->key.value, x->key.table, x->key.domain, x->key.reason,
-				 x->other};
+	const uint64_t part[] = {k->value, k->table, k->domain, k->reason, other};
 
 	return row_id_of(part, sizeof(part) / sizeof(part[0]));
+}
+
+static uint64_t row_id(const struct snap_symbol *x)
+{
+	return key_id(&x->key, x->other);
 }
 
 static void rows(const struct pane_ctx *c, struct row_list *out)
@@ -169,16 +173,22 @@ static int by_samples(const void *a, const void *b)
 	return x->vcpu < y->vcpu || x->vm < y->vm ? -1 : 1;
 }
 
-/* How often the symbol was seen among these samples; 0: not, or too seldom to have a row. */
+/*
+ * How often the symbol was seen among these samples; 0: not, or too seldom to have a row. Several
+ * pages of a VM are one row of all VMs.
+ */
 static uint64_t samples_in(const struct pane_ctx *c, const struct snap_samples *s, uint64_t id)
 {
+	uint64_t n = 0;
+
 	for (uint32_t k = 0; k < s->rows; k++) {
 		const struct snap_symbol *x = &c->snap->symbols[s->first + k];
+		struct symbol_key key = c->host ? symbol_key_of_all(&x->key) : x->key;
 
-		if (row_id(x) == id)
-			return c->view->totals ? x->samples_total : x->samples;
+		if (key_id(&key, x->other) == id)
+			n += c->view->totals ? x->samples_total : x->samples;
 	}
-	return 0;
+	return n;
 }
 
 static size_t collect_places(const struct pane_ctx *c, uint64_t id, struct place *out)

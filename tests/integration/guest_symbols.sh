@@ -55,6 +55,8 @@ is "$(fetch web01 -- echo hello)" 1 "something else than kallsyms is refused"
 like "$(cat "$TEST_TMP/err")" "not print the guest's /proc/kallsyms but 'hello cat" "and shown"
 is "$(fetch web01 -- printf '\033[31mred')" 1 "and control characters in it"
 is "$(grep -c $'\033' "$TEST_TMP/err")" 0 "are escaped"
+is "$(fetch web01 -- yes ffffffff81000000 T _stext)" 1 "a command that goes on printing"
+like "$(cat "$TEST_TMP/err")" "did not print a guest's kallsyms: far too large" "is said"
 cp /proc/sys/kernel/random/boot_id "$GUEST/boot_id"
 is "$(fetch web01 -- "$TEST_TMP/in-guest")" 1 "what this host's own kernel printed is refused"
 like "$(cat "$TEST_TMP/err")" "^kvmtop: web01: this host's own symbols came: give a command that runs" "and said"
@@ -87,6 +89,19 @@ if [ -w /dev/kvm ]; then
 	kill "$guest" && wait "$guest"
 else
 	skip "a VM of that name" "needs:kvm"
+fi
+
+# A disk that becomes full: said, what was there stays, and nothing half-written.
+mkdir "$TEST_TMP/small"
+if mount -t tmpfs -o size=40k none "$TEST_TMP/small"; then
+	small=$TEST_TMP/small/kvmtop/guests/web01
+	mkdir -p "$small" && echo older >"$small/kallsyms"
+	is "$(XDG_CONFIG_HOME=$TEST_TMP/small fetch web01 -- "$TEST_TMP/in-guest")" 1 "a full disk"
+	like "$(cat "$TEST_TMP/err")" "$small: No space left on device" "is said"
+	is "$(ls -A "$small")/$(cat "$small/kallsyms")" "kallsyms/older" "and only what was there is there"
+	umount "$TEST_TMP/small"
+else
+	skip "a full disk" "needs:root cannot mount here"
 fi
 
 # Under sudo: the caller's home, the caller's files; a link that she put there leads nowhere.

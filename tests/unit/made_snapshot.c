@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "made_pmu.h"
+#include "made_symbols.h"
 
 #define NCPUS 8
 
@@ -164,61 +165,23 @@ static void add_exits(struct maker *k, struct snap_exit *x, uint32_t vm, int32_t
 	}
 }
 
-static const struct {
-	uint8_t domain;
-	const char *name, *module;
-	double share;
-} symbol_rows[] = {
-	{DOMAIN_GUEST_KERNEL, "native_queued_spin_lock_slowpath", "", 38},
-	{DOMAIN_GUEST_USER, NULL, "", 21.5},
-	{DOMAIN_GUEST_KERNEL, "virtqueue_get_buf_ctx", "virtio_ring", 14},
-	{DOMAIN_HOST_KERNEL, "vmx_vcpu_run", "kvm_intel", 11.2},
-	{DOMAIN_GUEST_KERNEL, "copy_user_enhanced_fast_string", "", 6.1},
-	{DOMAIN_HOST_USER, "virtio_blk_handle_vq", "qemu-system-x86_64", 3.4},
-	{DOMAIN_HOST_KERNEL, "do_sys_poll", "", 2.2},
-};
-#define SYMBOLS_EACH (sizeof(symbol_rows) / sizeof(symbol_rows[0]) + 1) /* with `other` */
-
-static const char *symbol_name(struct maker *k, size_t i)
-{
-	uint8_t d = symbol_rows[i].domain;
-
-	if (symbol_rows[i].name && !(k->m->no_symbols && d == DOMAIN_GUEST_KERNEL))
-		return symbol_rows[i].name;
-	return snapshot_printf(k->s, "[guest 0x%llx]",
-			       d == DOMAIN_GUEST_USER ? 0x7f12a4c31000ull
-						      : 0xffffffff81000000ull + i * 0x1000);
-}
-
-/* Of the first symbol; some of its samples have no caller, as of functions without a frame. */
-static void add_callers(struct snap_symbol *x, bool any)
-{
-	static const char *const name[SNAP_CALLERS] = {"_raw_spin_lock", "do_raw_spin_lock",
-						       "[guest 0xffffffff9c600000]", ""};
-	static const unsigned pct[SNAP_CALLERS] = {61, 22, 9, 0};
-
-	for (size_t i = 0; i < SNAP_CALLERS; i++)
-		x->caller[i] = (struct snap_caller){
-			.name = any ? name[i] : "",
-			.samples = any ? x->samples * pct[i] / 100 : 0,
-			.samples_total = any ? x->samples_total * pct[i] / 100 : 0,
-		};
-}
-
 /* The same shares everywhere; a vCPU has fewer samples. */
 static void add_symbols(struct maker *k, struct snap_symbol *x, int32_t vm, int32_t vcpu, double n)
 {
 	for (size_t i = 0; i < SYMBOLS_EACH; i++) {
 		bool other = i == SYMBOLS_EACH - 1;
 		double share = other ? 3.6 : symbol_rows[i].share;
+		struct symbol_key key = {0};
 
+		if (!other)
+			key = made_symbol_key(i, k->m->no_symbols, vm == SNAP_ALL_VMS);
 		x[i] = (struct snap_symbol){
 			.vm = vm,
 			.vcpu = vcpu,
+			.key = key,
 			.other = other,
-			.name = other ? "other" : symbol_name(k, i),
-			.module = other || strchr(symbol_name(k, i), '[') ? ""
-									  : symbol_rows[i].module,
+			.name = other ? "other" : made_symbol_name(k->s, i, &key),
+			.module = key.table ? symbol_rows[i].module : "",
 			.reason = "",
 			.samples = (uint64_t)(n * share / 100),
 			.pct = figure(k, share),
@@ -228,11 +191,9 @@ static void add_symbols(struct maker *k, struct snap_symbol *x, int32_t vm, int3
 		add_callers(&x[i], k->m->callers && vm >= 0 && vcpu < 0 && !i);
 		if (other)
 			continue;
-		x[i].key = (struct symbol_key){
-			.value = i, .table = 1, .domain = symbol_rows[i].domain};
 		x[i].guessed = k->m->no_symbols && symbol_rows[i].domain == DOMAIN_GUEST_USER;
-		if (strchr(x[i].name, '['))
-			x[i].reason = x[i].key.domain == DOMAIN_GUEST_USER
+		if (key.reason)
+			x[i].reason = key.reason == SYM_USER
 					      ? "guest user space: its programs are not known"
 					      : "no symbols of this guest";
 	}

@@ -119,10 +119,9 @@ static bool ready(struct test *t)
 	return true;
 }
 
-static struct test start(enum guest_file what, const char *file)
+static struct test start_with(const struct guest_file_option *option, size_t n)
 {
-	const struct guest_file_option option = {what, "web01", file};
-	const struct guest_files files = {&option, 1};
+	const struct guest_files files = {option, n};
 	const struct sampling_state on = {.open = true, .event = "cpu-clock", .hz = 997};
 	const struct demand all = {.samples = true, .samples_all = true};
 	struct test t = {.f = fixture_new(8, 64)};
@@ -136,6 +135,13 @@ static struct test start(enum guest_file what, const char *file)
 	t.now = SEC;
 	commit_drop(&t.f, t.now);
 	return t;
+}
+
+static struct test start(enum guest_file what, const char *file)
+{
+	const struct guest_file_option option = {what, "web01", file};
+
+	return start_with(&option, 1);
 }
 
 static void end(struct test *t)
@@ -280,6 +286,48 @@ static void a_caller_is_where_its_call_is(void **state)
 	unlink(text);
 }
 
+/* A module without symbols (they may be hidden, or left out): its pages are known to be its. */
+static void a_page_has_its_module(void **state)
+{
+	char kallsyms[] = "/tmp/kvmtop-kallsyms-XXXXXX", modules[] = "/tmp/kvmtop-modules-XXXXXX";
+	const struct guest_file_option option[] = {{GUEST_KALLSYMS, "web01", kallsyms},
+						   {GUEST_MODULES, "web01", modules}};
+	int fd = mkstemp(kallsyms), fd2 = mkstemp(modules);
+	const struct snap_symbol *row;
+	const struct snap_vm *vm;
+	struct snapshot *s;
+	struct test t;
+
+	(void)state;
+	assert_true(fd >= 0 && fd2 >= 0);
+	dprintf(fd, "%lx T _stext\n%lx t f\n%lx T _etext\n", LINKED + 0ul, LINKED + 0x200ul,
+		LINKED + 0x1000ul);
+	dprintf(fd2, "virtio_net 8192 0 - Live 0xffffffffc0a00000\n");
+	close(fd);
+	close(fd2);
+	t = start_with(option, 2);
+	sample_at(&t, LINKED + 0x210);
+	assert_true(ready(&t));
+	sample_at(&t, 0xffffffffc0a01234);
+	sample_at(&t, 0xffffffffc0a01238);
+	s = commit(&t.f, t.now + SEC);
+	vm = find_vm(s, "web01");
+	assert_non_null(strstr(vm->sym_why, "shown by module"));
+	row = &s->symbols[vm->sym.first];
+	assert_string_equal(row->name, "[guest 0xffffffffc0a01000]");
+	assert_string_equal(row->module, "virtio_net");
+	assert_string_equal(row->reason, "no symbol is at this address");
+	assert_int_equal(row->samples, 2);
+	/* Of all VMs together pages have nothing in common. */
+	row = &s->symbols[s->host.sym.first];
+	assert_string_equal(row->name, "[guest]");
+	assert_string_equal(row->module, "");
+	snapshot_unref(s);
+	end(&t);
+	unlink(kallsyms);
+	unlink(modules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +335,7 @@ int main(void)
 		cmocka_unit_test(rare_exits_of_a_batch_find_it_too),
 		cmocka_unit_test(samples_refuse_another_boot),
 		cmocka_unit_test(a_caller_is_where_its_call_is),
+		cmocka_unit_test(a_page_has_its_module),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "batch_table.h"
@@ -376,10 +378,30 @@ static void files_that_are_not_there(void **state)
 	}
 }
 
+/* What /boot has instead of a vmlinux. */
+static void a_boot_image(void **state)
+{
+	char path[] = "/tmp/kvmtop-image-XXXXXX", image[0x400] = "MZ", err[400] = "";
+	char *argv[] = {(char *)"kvmtop", (char *)"--guestvmlinux", path, NULL};
+	struct options o;
+	int fd = mkstemp(path);
+
+	(void)state;
+	memcpy(image + 0x202, "HdrS", 4);
+	assert_int_equal(write(fd, image, sizeof(image)), sizeof(image));
+	close(fd);
+	assert_int_equal(options_parse(3, argv, &o, err, sizeof(err)), 0);
+	assert_int_equal(options_check_files(&o, err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "a bzImage has no symbols: give the path of the vmlinux"));
+	options_free(&o);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_that_are_not_there),
+		cmocka_unit_test(a_boot_image),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(values),
 		cmocka_unit_test(files_of_guests),

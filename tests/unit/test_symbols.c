@@ -212,6 +212,25 @@ static void odd_names(void **state)
 	symmap_unref(m);
 }
 
+/* A NUL ends a name for everybody: what begins with one has none. */
+static void names_with_a_nul(void **state)
+{
+	static const char text[] = "ffffffff81000000 T _stext\n"
+				   "ffffffff81000100 t \0hidden\n"
+				   "ffffffff81000200 t a\0b\n";
+	struct symbuild *b = symbuild_new();
+	struct kallsyms_facts facts;
+	struct symmap *m;
+
+	(void)state;
+	assert_int_equal(kallsyms_parse(text, sizeof(text) - 1, b, &facts), 0);
+	assert_int_equal(facts.bad, 1);
+	assert_int_equal(symbuild_finish(b, NULL, &m), 0);
+	assert_string_equal(at(m, 0xffffffff81000100), "_stext+256");
+	assert_string_equal(at(m, 0xffffffff81000200), "a+0");
+	symmap_unref(m);
+}
+
 /* One name an address, the same whatever the order of the lines. */
 static void aliases_are_deterministic(void **state)
 {
@@ -466,14 +485,23 @@ static void parts_that_overlap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_of_every_kind), cmocka_unit_test(ends_are_capped),
-		cmocka_unit_test(at_the_top),	       cmocka_unit_test(only_code_has_names),
-		cmocka_unit_test(hidden_addresses),    cmocka_unit_test(no_kallsyms),
-		cmocka_unit_test(odd_names),	       cmocka_unit_test(aliases_are_deterministic),
-		cmocka_unit_test(ranges_of_modules),   cmocka_unit_test(modules_without_addresses),
-		cmocka_unit_test(recorded_kernels),    cmocka_unit_test(recorded_facts),
-		cmocka_unit_test(kaslr_shares_tables), cmocka_unit_test(lookup_is_exact),
-		cmocka_unit_test(found_by_name),       cmocka_unit_test(parts_that_overlap),
+		cmocka_unit_test(lines_of_every_kind),
+		cmocka_unit_test(ends_are_capped),
+		cmocka_unit_test(at_the_top),
+		cmocka_unit_test(only_code_has_names),
+		cmocka_unit_test(hidden_addresses),
+		cmocka_unit_test(no_kallsyms),
+		cmocka_unit_test(odd_names),
+		cmocka_unit_test(names_with_a_nul),
+		cmocka_unit_test(aliases_are_deterministic),
+		cmocka_unit_test(ranges_of_modules),
+		cmocka_unit_test(modules_without_addresses),
+		cmocka_unit_test(recorded_kernels),
+		cmocka_unit_test(recorded_facts),
+		cmocka_unit_test(kaslr_shares_tables),
+		cmocka_unit_test(lookup_is_exact),
+		cmocka_unit_test(found_by_name),
+		cmocka_unit_test(parts_that_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -313,6 +313,7 @@ static void debug_link(void **state)
 		struct load_context c;
 		struct sysroot *root;
 		struct loaded l;
+		struct symbol s;
 		char name[32];
 		void *p;
 
@@ -324,11 +325,196 @@ static void debug_link(void **state)
 		assert_true(p != MAP_FAILED);
 		l = load_self(&root, &c);
 		assert_string_equal(at(l.map, (uintptr_t)p + 0x10), right ? "hidden+16" : name);
+		/* With a number in any case: by that the file is named later on. */
+		assert_int_equal(symmap_lookup(l.map, (uintptr_t)p + 0x10, &s), right);
+		assert_true(s.table > 0);
+		assert_false(symcache_symbol(c.tables, s.table, UINT32_MAX, &s));
+		assert_string_equal(s.module, name);
 		munmap(p, 0x1000);
 		close(fd);
 		drop(&l, root, &c);
 	}
 	bytes_free(&content);
+}
+
+/* The names of a process are as many as there is room for; its other files are named as such. */
+static void limits_of_a_process(void **state)
+{
+	const struct process_limits none = {0}, few_files = {.files = 100, .symbols = SIZE_MAX},
+				    few_symbols = {.files = UINT64_MAX, .symbols = 100};
+	const struct process_limits *each[] = {&none, &few_files, &few_symbols};
+	struct load_context c;
+	struct sysroot *root;
+	struct loaded l = load_self(&root, &c);
+
+	(void)state;
+	drop(&l, root, &c);
+	for (size_t i = 0; i < N(each); i++) {
+		assert_int_equal(sysroot_open(NULL, &root), 0);
+		c = (struct load_context){
+			.root = root, .tables = symcache_new(), .maps = map_cache_new()};
+		load_process_within(&c, getpid(), each[i], &l);
+		assert_int_equal(l.status.state, SYMBOLS_PARTIAL);
+		assert_string_equal(at(l.map, (uintptr_t)limits_of_a_process), "test_symbols_elf");
+		drop(&l, root, &c);
+	}
+}
+
+/* A debug file of 9 GiB, nearly all of it a hole, with the right sum: nobody waits for that. */
+static void debug_link_to_a_hole(void **state)
+{
+	static const struct made_symbol debug[] = {
+		{"hidden", 0x401000, 0x400, STT_FUNC, STB_LOCAL, false}};
+	struct made_elf f = a_file(ELFCLASS64, ELFDATA2LSB, EM_X86_64);
+	const z_off64_t hole = (z_off64_t)9 << 30;
+	struct load_context c;
+	struct sysroot *root;
+	struct bytes content;
+	struct loaded l;
+	uLong sum, zeros;
+	void *p;
+	int fd;
+
+	(void)state;
+	f.symbol = debug;
+	f.n = 1;
+	fd = made_elf(&f, in_dir("hole.debug"));
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(bytes_read(fd, 1 << 20, &content), 0);
+	assert_int_equal(ftruncate(fd, (off_t)content.len + hole), 0);
+	close(fd);
+	sum = crc32(0, (const Bytef *)content.data, (uInt)content.len);
+	zeros = crc32(0, (const Bytef *)"", 1);
+	for (z_off64_t n = 1; n < 1 << 30; n *= 2)
+		zeros = crc32_combine(zeros, zeros, n);
+	for (int i = 0; i < 9; i++)
+		sum = crc32_combine(sum, zeros, 1 << 30);
+	f.n = 0;
+	f.debug_link = "hole.debug";
+	f.debug_crc = (uint32_t)sum;
+	fd = made_elf(&f, in_dir("libhole.so"));
+	p = mmap(NULL, 0x1000, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0x1000);
+	assert_true(p != MAP_FAILED);
+	l = load_self(&root, &c);
+	assert_string_equal(at(l.map, (uintptr_t)p + 0x10), "libhole.so");
+	munmap(p, 0x1000);
+	close(fd);
+	drop(&l, root, &c);
+	bytes_free(&content);
+}
+
+/* --- files that are made to cost much --- */
+
+/* A file of a header, these sections (behind the empty one) and a hole of `size` at 0x1000. */
+static int raw_file(const Elf64_Shdr *section, size_t n, size_t size, const char *name)
+{
+	const size_t at_sections = 0x1000 + size;
+	Elf64_Ehdr h = {.e_ident = "\177ELF\2\1\1",
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_shoff = at_sections,
+			.e_ehsize = sizeof(h),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = (Elf64_Half)(n + 1)};
+	int fd = open(in_dir(name), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
+	assert_int_equal(ftruncate(fd, (off_t)(at_sections + sizeof(*section))), 0);
+	assert_int_equal(
+		pwrite(fd, section, n * sizeof(*section), (off_t)(at_sections + sizeof(*section))),
+		n * sizeof(*section));
+	return fd;
+}
+
+/* 50,000 functions whose names begin in one string of 32 MiB: each is looked at no farther than it
+ * is kept. */
+static void names_without_an_end(void **state)
+{
+	enum { SYMBOLS = 50000, STRINGS = 32 << 20, TABLE = SYMBOLS * sizeof(Elf64_Sym) };
+	const Elf64_Shdr section[] = {
+		{.sh_type = SHT_SYMTAB,
+		 .sh_offset = 0x1000,
+		 .sh_size = TABLE,
+		 .sh_link = 2,
+		 .sh_entsize = sizeof(Elf64_Sym)},
+		{.sh_type = SHT_STRTAB, .sh_offset = 0x1000 + TABLE, .sh_size = STRINGS},
+		{.sh_type = SHT_PROGBITS,
+		 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		 .sh_addr = 0x1000,
+		 .sh_size = 0x100000},
+	};
+	Elf64_Sym *symbol = calloc(SYMBOLS, sizeof(*symbol));
+	char *strings = malloc(STRINGS);
+	struct elf_facts facts;
+	struct symmap *m;
+	int fd, rc;
+
+	(void)state;
+	memset(strings, 'a', STRINGS);
+	strings[STRINGS - 1] = '\0';
+	for (size_t i = 1; i < SYMBOLS; i++)
+		symbol[i] = (Elf64_Sym){.st_name = (Elf64_Word)i,
+					.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					.st_shndx = 3,
+					.st_value = 0x1000 + i * 16,
+					.st_size = 16};
+	fd = raw_file(section, N(section), TABLE + STRINGS, "names");
+	assert_int_equal(pwrite(fd, symbol, TABLE, 0x1000), TABLE);
+	assert_int_equal(pwrite(fd, strings, STRINGS, 0x1000 + TABLE), STRINGS);
+	m = symbols_of(fd, ELF_ADDRESSES, 0, &facts, &rc);
+	assert_int_equal(rc, 0);
+	assert_int_equal(symmap_count(m), SYMBOLS - 1);
+	assert_string_equal(at(m, 0x1010), strncat((char[256]){""}, strings, 255));
+	symmap_unref(m);
+	close(fd);
+	free(symbol);
+	free(strings);
+}
+
+/* More sections or segments than 16 bits say, and notes of megabytes: no linked file has them. */
+static void absurd_numbers(void **state)
+{
+	const uint32_t note[] = {4, 8, 3, 0x554e47, 1, 2};
+	Elf64_Shdr notes = {.sh_type = SHT_NOTE,
+			    .sh_offset = 0x1000,
+			    .sh_size = 1 << 20,
+			    .sh_addralign = 4},
+		   many = {.sh_size = 1u << 20};
+	const Elf64_Half segments = PN_XNUM, none = 0;
+	struct elf_facts facts;
+	struct elf_file *e;
+	int fd = raw_file(&notes, 1, 2 << 20, "notes");
+
+	(void)state;
+	assert_int_equal(pwrite(fd, note, sizeof(note), 0x1000), sizeof(note));
+	assert_int_equal(elf_open_fd(fd, &e), 0);
+	elf_read_facts(e, &facts);
+	assert_int_equal(facts.id.len, 8);
+	elf_close(e);
+	close(fd);
+	notes.sh_size++;
+	fd = raw_file(&notes, 1, 2 << 20, "notes");
+	assert_int_equal(pwrite(fd, note, sizeof(note), 0x1000), sizeof(note));
+	assert_int_equal(elf_open_fd(fd, &e), 0);
+	elf_read_facts(e, &facts);
+	assert_int_equal(facts.id.len, 0);
+	elf_close(e);
+
+	assert_int_equal(pwrite(fd, &segments, sizeof(segments), offsetof(Elf64_Ehdr, e_phnum)),
+			 sizeof(segments));
+	assert_int_equal(elf_open_fd(fd, &e), -EBADMSG);
+	close(fd);
+	/* The first section says how many there are; the file is long enough for them. */
+	fd = raw_file(&notes, 1, 2 << 20, "sections");
+	assert_int_equal(pwrite(fd, &none, sizeof(none), offsetof(Elf64_Ehdr, e_shnum)),
+			 sizeof(none));
+	assert_int_equal(pwrite(fd, &many, sizeof(many), (2 << 20) + 0x1000), sizeof(many));
+	assert_int_equal(ftruncate(fd, 128 << 20), 0);
+	assert_int_equal(elf_open_fd(fd, &e), -EBADMSG);
+	close(fd);
 }
 
 static void lines_of_maps(void **state)
@@ -368,6 +554,10 @@ int main(void)
 		cmocka_unit_test(code_of_this_process),
 		cmocka_unit_test(no_such_process),
 		cmocka_unit_test(debug_link),
+		cmocka_unit_test(limits_of_a_process),
+		cmocka_unit_test(debug_link_to_a_hole),
+		cmocka_unit_test(names_without_an_end),
+		cmocka_unit_test(absurd_numbers),
 		cmocka_unit_test(lines_of_maps),
 	};
 

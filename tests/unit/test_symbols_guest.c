@@ -190,6 +190,27 @@ static void zeros(void **state)
 	check_state(l, SYMBOLS_REFUSED, "addresses are zeros");
 }
 
+/* Lists that no kernel has: their own words, and no hour of work. */
+static void too_much(void **state)
+{
+	struct env *e = *state;
+	FILE *f;
+
+	put(e, "kvmtop/guests/web01/kallsyms", "");
+	f = fopen(path_in(e, "kvmtop/guests/web01/kallsyms"), "w");
+	assert_non_null(f);
+	for (unsigned i = 0; i < 70000; i++)
+		fprintf(f, "%llx t f%u\n", 0x1000000000 + i * (32ull << 20), i);
+	fclose(f);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "more symbols or modules than any kernel");
+	f = fopen(path_in(e, "kvmtop/guests/web01/kallsyms"), "w");
+	assert_non_null(f);
+	for (unsigned i = 0; i < 60001; i++)
+		fprintf(f, "%llx t f%u\t[m%u]\n", 0xffffffffa0000000 + i * 16ull, i, i);
+	fclose(f);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "more symbols or modules than any kernel");
+}
+
 static void set_age(const struct env *e, const char *name, time_t seconds)
 {
 	struct timespec t[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
@@ -212,6 +233,23 @@ static void of_another_boot(void **state)
 	    "ffffffff81000000 T _stext\nffffffff81000100 T f\nffffffff81000200 T _etext\n");
 	set_age(e, "kvmtop/guests/web01/kallsyms", 7 * 86400);
 	check_state(load(e, &web01), SYMBOLS_OK, "");
+	/* Its modules need not be. */
+	put(e, "kvmtop/guests/web01/kallsyms",
+	    "ffffffff81000000 T _stext\nffffffff81000100 T f\nffffffff81000200 T _etext\n"
+	    "ffffffffc0a00000 t virtnet_poll\t[virtio_net]\n");
+	assert_string_equal(name_at(load(e, &web01), 0xffffffffc0a00010), "virtnet_poll");
+	set_age(e, "kvmtop/guests/web01/kallsyms", 7 * 86400);
+	assert_string_equal(name_at(load(e, &web01), 0xffffffffc0a00010), "");
+	assert_string_equal(name_at(load(e, &web01), 0xffffffff81000110), "f");
+	check_state(load(e, &web01), SYMBOLS_PARTIAL, "its modules are elsewhere since");
+	/* Nor those of an older list of modules beside a new kallsyms. */
+	put(e, "kvmtop/guests/web01/modules", "kvm 8192 0 - Live 0xffffffffc0304000\n");
+	put(e, "kallsyms", "ffffffff81000000 T _stext\nffffffff81000100 T f\n");
+	give(e, GUEST_KALLSYMS, "web01", path_in(e, "kallsyms"));
+	check_state(load(e, &web01), SYMBOLS_PARTIAL, "they are shown by module");
+	set_age(e, "kvmtop/guests/web01/modules", 7 * 86400);
+	check_state(load(e, &web01), SYMBOLS_OK, "");
+	take_back(e);
 }
 
 /* --- vmlinux --- */
@@ -269,6 +307,9 @@ static void vmlinux_and_its_slide(void **state)
 	put(e, "kvmtop/guests/web01/vmcoreinfo",
 	    "OSRELEASE=6.1\nBUILD-ID=6a2b4ac77585b8cf\nKERNELOFFSET=1b600000\n");
 	assert_string_equal(name_at(load(e, &web01), 0xffffffff9c600210), "native_cpuid");
+	/* Of an earlier boot. */
+	set_age(e, "kvmtop/guests/web01/vmcoreinfo", 7 * 86400);
+	check_state(load(e, &web01), SYMBOLS_REFUSED, "KASLR slide is not known");
 	put(e, "kvmtop/guests/web01/vmcoreinfo",
 	    "BUILD-ID=6a2b4ac77585b8d0\nKERNELOFFSET=1b600000\n");
 	check_state(load(e, &web01), SYMBOLS_REFUSED,
@@ -549,6 +590,7 @@ int main(void)
 		TEST(options_in_their_order),
 		TEST(packed_files),
 		TEST(zeros),
+		TEST(too_much),
 		TEST(of_another_boot),
 		TEST(vmlinux_and_its_slide),
 		TEST(kernel_of_the_command_line),
