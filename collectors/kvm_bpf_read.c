@@ -22,7 +22,7 @@ _Static_assert(4096 % sizeof(struct kc_count) == 0, "and so are counters");
 
 #define BATCH 32
 #define GROUP 8 /* threads whose slots are asked for side by side, */
-#define AHEAD 128 /* and how many of each: 128 KiB, which the second cache of a CPU holds */
+#define AHEAD 1024 /* and how many of them all: 128 KiB, which the second cache of a CPU holds */
 #define SPINS 200 /* loads before the CPU is given up: a program takes less than a microsecond */
 #define NAPS 40 /* of 50 us, before the kernel is asked to wait */
 
@@ -294,31 +294,6 @@ static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t
 		sink->open(sink->ctx, &to);
 }
 
-static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch, struct batch *b,
-			struct kvm_counts_state *out)
-{
-	struct kc_thread *t = &c->thread[index];
-	unsigned half = epoch & 1;
-	uint32_t i = t->dirty[half];
-
-	for (uint32_t n = 0; i && i < c->slots && n < c->slots; n++) {
-		const struct kc_count *h = count_of(c, i, half);
-
-		if (h->sums.epoch != epoch)
-			break;
-		out->all += h->sums.count;
-		if ((uint8_t)h->tag == KIND_VMEXIT)
-			out->exits += h->sums.count;
-		add_slot(c, t, i, half, b);
-		i = h->sums.next;
-	}
-	add_other(t, epoch, b, out);
-	hand_over(b);
-	hand_over_open(c, t, epoch, b->sink);
-	if (t->dead && load32(&t->epoch) == epoch)
-		free_thread(c, index);
-}
-
 /* ---- ahead of the reading ---- */
 
 static void fetch_count(const struct kvm_counts *c, uint32_t slot, unsigned half)
@@ -374,27 +349,88 @@ static uint32_t fetch_next(const struct kvm_counts *c, uint32_t slot, uint32_t *
 
 /*
  * Slots lie where memory was free when their key came, so that one after the other each of them
- * would be waited for. Therefore the lists of some threads are followed side by side: what the
- * next step of one needs is asked for while the others take theirs. Only hints: nothing depends
- * on what is found.
+ * would be waited for. Therefore the lists of the next threads are followed side by side while
+ * those of these are read: what the next step of one needs is asked for while the others take
+ * theirs. Only hints: nothing depends on what is found.
  */
-static void fetch_group(const struct kvm_counts *c, const uint64_t *list, uint32_t n,
-			uint32_t epoch)
-{
-	uint32_t at[GROUP], behind[GROUP] = {0};
-	bool more = true;
+struct ahead {
+	const struct kvm_counts *c;
+	uint32_t epoch;
+	unsigned n, turn; /* lists that have not ended, and whose step is next */
+	unsigned left; /* steps that all of them may take yet */
+	struct list_ahead {
+		uint32_t at, behind; /* as fetch_next() has them */
+	} list[GROUP];
+};
 
-	for (uint32_t g = 0; g < n; g++) {
-		at[g] = list[g] < c->threads ? c->thread[list[g]].dirty[epoch & 1] : 0;
-		fetch_count(c, at[g], epoch & 1);
+static void follow(struct ahead *a)
+{
+	struct list_ahead *l;
+
+	if (!a->n)
+		return;
+	if (a->turn >= a->n)
+		a->turn = 0;
+	l = &a->list[a->turn];
+	l->at = fetch_next(a->c, l->at, &l->behind, a->epoch);
+	if (l->at || l->behind)
+		a->turn++;
+	else
+		*l = a->list[--a->n];
+	if (!--a->left)
+		a->n = 0;
+}
+
+static void begin_group(struct ahead *a, const uint64_t *thread, uint32_t n,
+			const struct sink *sink)
+{
+	int32_t tid[GROUP];
+	unsigned ntid = 0;
+
+	n = n < GROUP ? n : GROUP;
+	for (uint32_t i = 0; i < n; i++)
+		if (thread[i] < a->c->threads)
+			fetch(&a->c->thread[thread[i]], offsetof(struct kc_thread, bucket));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct kc_thread *t = &a->c->thread[thread[i]];
+
+		if (thread[i] >= a->c->threads)
+			continue;
+		tid[ntid++] = (int32_t)t->tid;
+		fetch_count(a->c, t->dirty[a->epoch & 1], a->epoch & 1);
+		a->list[a->n++] = (struct list_ahead){.at = t->dirty[a->epoch & 1]};
 	}
-	for (unsigned step = 0; more && step < AHEAD; step++) {
-		more = false;
-		for (uint32_t g = 0; g < n; g++) {
-			at[g] = fetch_next(c, at[g], &behind[g], epoch);
-			more |= at[g] || behind[g];
-		}
+	a->left = AHEAD;
+	if (sink->coming)
+		sink->coming(sink->ctx, tid, ntid);
+}
+
+/* ---- all of them ---- */
+
+static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch, struct batch *b,
+			struct ahead *a, struct kvm_counts_state *out)
+{
+	struct kc_thread *t = &c->thread[index];
+	unsigned half = epoch & 1;
+	uint32_t i = t->dirty[half];
+
+	for (uint32_t n = 0; i && i < c->slots && n < c->slots; n++) {
+		const struct kc_count *h = count_of(c, i, half);
+
+		if (h->sums.epoch != epoch)
+			break;
+		out->all += h->sums.count;
+		if ((uint8_t)h->tag == KIND_VMEXIT)
+			out->exits += h->sums.count;
+		add_slot(c, t, i, half, b);
+		i = h->sums.next;
+		follow(a);
 	}
+	add_other(t, epoch, b, out);
+	hand_over(b);
+	hand_over_open(c, t, epoch, b->sink);
+	if (t->dead && load32(&t->epoch) == epoch)
+		free_thread(c, index);
 }
 
 static uint64_t since(uint64_t *before, const __u64 *now)
@@ -450,17 +486,23 @@ void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink 
 	uint32_t epoch = next_epoch(c, watermark), half = epoch & 1;
 	uint32_t n = load32(&c->control->dirty[half]);
 	const uint64_t *list = c->dirty + (half ? c->threads : 0);
+	struct ahead a = {.c = c, .epoch = epoch};
 	struct batch b;
 
 	b.sink = sink;
 	b.n = 0;
 	*out = (struct kvm_counts_state){0};
 	n = n < c->threads ? n : c->threads;
+	begin_group(&a, list, n, sink);
 	for (uint32_t i = 0; i < n; i++) {
-		if (i % GROUP == 0)
-			fetch_group(c, list + i, n - i < GROUP ? n - i : GROUP, epoch);
+		if (i % GROUP == 0) {
+			while (a.n)
+				follow(&a);
+			if (n - i > GROUP)
+				begin_group(&a, list + i + GROUP, n - i - GROUP, sink);
+		}
 		if (list[i] && list[i] < c->threads)
-			read_thread(c, (uint32_t)list[i], epoch, &b, out);
+			read_thread(c, (uint32_t)list[i], epoch, &b, &a, out);
 	}
 	tell_losses(c, sink, out);
 	tell_runs(c, &out->runs);

@@ -137,6 +137,14 @@ void exits_kinds(struct exits *x, unsigned kinds, bool entry_exit);
 void exits_relate(struct exits *x);
 /* Adds a vCPU's interval to its VM's; once an interval. */
 void exits_fold(struct exits *x, struct ex_vcpu *v);
+/*
+ * Memory that is asked for beforehand (fetch.h): all of threads whose aggregates come soon,
+ * EX_FETCH at most; what a vCPU's tables point to; its cells, `bytes` of each.
+ */
+#define EX_FETCH 8
+void exits_fetch_threads(const struct exits *x, const int32_t *tid, size_t n);
+void exits_fetch_tables(const struct ex_vcpu *v);
+void exits_fetch_cells(const struct ex_vcpu *v, size_t bytes);
 /* ns of the exit that is open at `now` which belong to this interval and are not idle. */
 uint64_t exits_open_ns(const struct exits *x, const struct ex_vcpu *v, int64_t now);
 /* How much of it was without a CPU, ns. */

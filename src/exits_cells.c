@@ -3,7 +3,8 @@
  * The tables of exits: finding, making, giving up and adding cells.
  *
  * A guest has few reasons at a time, so a table is a short array, searched from the front, in
- * which a hit moves one place ahead: the busy keys are found at once.
+ * which a hit moves one place ahead: the busy keys are found at once. Where it is long (a VM's, and
+ * ports or MSRs of a guest that boots) a hash says where in it each key is.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,6 +15,7 @@
 #include "kvm_names.h"
 
 #define TAG_VACANT UINT32_MAX /* no event has it: dir is below 4 */
+#define FEW 8 /* slots that are looked through one by one */
 
 void ex_acc_add(struct ex_acc *into, const struct ex_acc *from)
 {
@@ -41,10 +43,66 @@ double ex_acc_stderr_pct(const struct ex_acc *a)
 	return (double)(100 * sqrtl(m2 / (n - 1) / n) / (sum / n));
 }
 
+/* ---- where a key is ---- */
+
+static unsigned home(const struct ex_table *t, uint64_t key, uint32_t tag)
+{
+	return (unsigned)(((key ^ (uint64_t)tag << 40) * 0x9e3779b97f4a7c15u) >> 48) & t->mask;
+}
+
+/* A slot that was given up has no key: it is passed by. */
+static struct ex_cell *find_by_hash(const struct ex_table *t, uint64_t key, uint32_t tag)
+{
+	for (unsigned i = home(t, key, tag); t->place[i]; i = (i + 1) & t->mask) {
+		const struct ex_slot *s = &t->slot[t->place[i] - 1];
+
+		if (s->key == key && s->tag == tag)
+			return s->cell;
+	}
+	return NULL;
+}
+
+static void set_place(struct ex_table *t, unsigned at)
+{
+	unsigned i = home(t, t->slot[at].key, t->slot[at].tag);
+
+	while (t->place[i])
+		i = (i + 1) & t->mask;
+	t->place[i] = (uint16_t)(at + 1);
+}
+
+/* All of them anew: a slot has another key now. */
+static void set_places(struct ex_table *t)
+{
+	if (!t->place)
+		return;
+	memset(t->place, 0, (t->mask + 1u) * sizeof(*t->place));
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->slot[i].tag != TAG_VACANT)
+			set_place(t, i);
+}
+
+/* For a table that became longer. Without memory it is searched as a short one is. */
+static void make_places(struct ex_table *t)
+{
+	unsigned n = 4 * FEW;
+
+	if (t->room <= FEW)
+		return;
+	while (n < 2u * t->room)
+		n *= 2;
+	free(t->place);
+	t->place = calloc(n, sizeof(*t->place));
+	t->mask = (uint16_t)(n - 1);
+	set_places(t);
+}
+
 static struct ex_cell *find_slot(struct ex_table *t, const struct ex_key *k)
 {
 	uint32_t tag = ex_tag(k->isa, k->dir);
 
+	if (t->place)
+		return find_by_hash(t, k->key, tag);
 	for (unsigned i = 0; i < t->n; i++) {
 		struct ex_slot hit = t->slot[i];
 
@@ -63,6 +121,8 @@ struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k)
 {
 	return find_slot(&s->kind[k->kind], k);
 }
+
+/* ---- making and giving up ---- */
 
 static void set_key(struct ex_cell *c, const struct ex_key *k, const struct ex_limits *l)
 {
@@ -112,6 +172,7 @@ static int reserve(struct ex_table *t, unsigned max)
 		return -ENOMEM;
 	t->slot = s;
 	t->room = (uint16_t)room;
+	make_places(t);
 	return 0;
 }
 
@@ -126,6 +187,7 @@ static struct ex_cell *take_vacant(struct ex_table *t, const struct ex_key *k,
 	set_key(s->cell, k, l);
 	s->key = k->key;
 	s->tag = ex_tag(k->isa, k->dir);
+	set_places(t);
 	return s->cell;
 }
 
@@ -144,6 +206,8 @@ struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, const struc
 	if (!c)
 		return other_cell(t, k, l);
 	t->slot[t->n++] = (struct ex_slot){k->key, ex_tag(k->isa, k->dir), c};
+	if (t->place)
+		set_place(t, t->n - 1u);
 	return c;
 }
 
@@ -332,6 +396,7 @@ void ex_set_free(struct ex_set *s)
 			free_cell(t->slot[i].cell);
 		free_cell(t->other);
 		free(t->slot);
+		free(t->place);
 	}
 	*s = (struct ex_set){0};
 }

@@ -47,7 +47,9 @@ struct ex_slot {
 };
 
 struct ex_table {
-	struct ex_slot *slot; /* those used last come first */
+	struct ex_slot *slot; /* without `place` those used last come first */
+	uint16_t *place; /* by hash: number + 1 of the key's slot; NULL while there are few */
+	uint16_t mask; /* of `place` */
 	uint16_t n, room, vacant; /* vacant: slots that were given up, of the n */
 	struct ex_cell *other; /* NULL until something did not fit */
 };

@@ -11,6 +11,7 @@
 
 #include "exits_slow.h"
 #include "exits_threads.h"
+#include "fetch.h"
 #include "inventory.h"
 
 #define FIRST_HASH 256
@@ -128,6 +129,53 @@ static void unhash(struct exits *x, struct ex_thread *t)
 	if (x->hash[i] == t)
 		remove_at(x, i);
 	t->v = NULL; /* may be freed before the thread is seen again */
+}
+
+/* ---- ahead of their events ---- */
+
+void exits_fetch_tables(const struct ex_vcpu *v)
+{
+	for (int k = 0; k < KIND_NR; k++)
+		fetch(v->set.kind[k].slot, v->set.kind[k].n * sizeof(struct ex_slot));
+	if (v->hist.used)
+		fetch(v->hist.octave,
+		      sizeof(*v->hist.octave) * (size_t)__builtin_popcountll(v->hist.used));
+}
+
+void exits_fetch_cells(const struct ex_vcpu *v, size_t bytes)
+{
+	const struct ex_cell *c;
+
+	for (int k = 0; k < KIND_NR; k++)
+		EX_EACH(&v->set.kind[k], c)
+	fetch(c, bytes);
+}
+
+void exits_fetch_threads(const struct exits *x, const int32_t *tid, size_t n)
+{
+	const struct ex_vcpu *v[EX_FETCH];
+	const struct ex_thread *t;
+
+	n = n < EX_FETCH ? n : EX_FETCH;
+	for (size_t i = 0; i < n; i++)
+		fetch(&x->hash[home(x, tid[i])], sizeof(x->hash[0]));
+	for (size_t i = 0; i < n; i++)
+		if ((t = x->hash[home(x, tid[i])]))
+			fetch(t, sizeof(*t));
+	for (size_t i = 0; i < n; i++) {
+		t = x->hash[find_place(x, tid[i])];
+		v[i] = t ? t->v : NULL;
+		if (t)
+			fetch(t->inv, sizeof(*t->inv));
+		if (v[i])
+			fetch(v[i], sizeof(*v[i]));
+	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i])
+			exits_fetch_tables(v[i]);
+	for (size_t i = 0; i < n; i++)
+		if (v[i])
+			exits_fetch_cells(v[i], offsetof(struct ex_cell, total));
 }
 
 /* ---- thread → vCPU ---- */

@@ -149,15 +149,18 @@ int hist_add(struct hist *h, uint64_t ns, uint32_t n)
 
 int hist_add_few(struct hist *h, const uint32_t *few, unsigned n)
 {
+	unsigned found = HIST_OCTAVES; /* the octave that c is: mostly all are in one */
+	uint32_t *c = NULL;
 	int err = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		unsigned place_of = few[i] >> 16, octave = place_of / HIST_STEPS;
-		uint32_t *c;
 
 		if (octave >= HIST_OCTAVES)
 			continue;
-		c = octave_get(h, octave);
+		if (octave != found)
+			c = octave_get(h, octave);
+		found = octave;
 		if (c)
 			saturate(&c[place_of % HIST_STEPS], few[i] & 0xffff);
 		else

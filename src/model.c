@@ -125,6 +125,11 @@ static void on_open(void *ctx, const struct thread_open *o)
 	exits_open(&((struct model *)ctx)->ex, o);
 }
 
+static void on_coming(void *ctx, const int32_t *tid, size_t n)
+{
+	exits_fetch_threads(&((struct model *)ctx)->ex, tid, n);
+}
+
 static void on_events_by(void *ctx, enum events_by by)
 {
 	((struct model *)ctx)->events_by = by;
@@ -291,6 +296,7 @@ static const struct sink sink_template = {
 	.samples = on_samples,
 	.aggregates = on_aggregates,
 	.open = on_open,
+	.coming = on_coming,
 	.slow = model_on_slow,
 	.events_by = on_events_by,
 	.off_told = on_off_told,

@@ -16,15 +16,6 @@ static const struct ex_vcpu *tables(const struct inv_vcpu *iv)
 	return v ? &v->ex : NULL;
 }
 
-static void fetch_cells(const struct ex_vcpu *v)
-{
-	const struct ex_cell *c;
-
-	for (int k = 0; k < KIND_NR; k++)
-		EX_EACH(&v->set.kind[k], c)
-	fetch(c, sizeof(*c));
-}
-
 void model_fetch_vm(const struct inv_vm *vm)
 {
 	const struct ex_vcpu *v;
@@ -44,17 +35,12 @@ void model_fetch_vm(const struct inv_vm *vm)
 		v = tables(vm->vcpu[i]);
 		if (t && t->cookie[INV_COOKIE_MODEL])
 			fetch(t->cookie[INV_COOKIE_MODEL], sizeof(struct model_thread));
-		if (!v || !v->touched)
-			continue;
-		for (int k = 0; k < KIND_NR; k++)
-			fetch(v->set.kind[k].slot, v->set.kind[k].n * sizeof(struct ex_slot));
-		if (v->hist.used)
-			fetch(v->hist.octave,
-			      sizeof(*v->hist.octave) * (size_t)__builtin_popcountll(v->hist.used));
+		if (v && v->touched)
+			exits_fetch_tables(v);
 	}
 	for (size_t i = 0; i < vm->nvcpu; i++) {
 		v = tables(vm->vcpu[i]);
 		if (v && v->touched)
-			fetch_cells(v);
+			exits_fetch_cells(v, sizeof(struct ex_cell));
 	}
 }

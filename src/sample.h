@@ -385,6 +385,9 @@ struct sink {
 	 */
 	void (*aggregates)(void *ctx, const struct aggregate *a, size_t n);
 	void (*open)(void *ctx, const struct thread_open *o); /* after the thread's aggregates */
+	/* Threads whose aggregates come soon, some at a time: their memory may be fetched. NULL:
+	 * not taken. */
+	void (*coming)(void *ctx, const int32_t *tid, size_t n);
 	/*
 	 * Of a source that counts in the kernel: those for which it had room. How many there were
 	 * is in thread_open. NULL: not taken.

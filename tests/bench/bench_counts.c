@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "clock.h"
@@ -30,6 +31,17 @@ static int64_t cpu_ns(void)
 	return timespec_ns(t);
 }
 
+/* Whole pages of 4 KiB, as the kernel's arrays are mapped; what they have is 0. */
+static void *pages(size_t n, size_t size)
+{
+	void *at = mmap(NULL, n * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		exit(1);
+	(void)madvise(at, n * size, MADV_NOHUGEPAGE);
+	return at;
+}
+
 static struct kvm_counts *counts_new(void)
 {
 	struct kvm_counts *c = calloc(1, sizeof(*c));
@@ -39,14 +51,14 @@ static struct kvm_counts *counts_new(void)
 		.slots = ROOM_SLOTS,
 		.octaves = ROOM_SLOTS,
 		.cpus = 512,
-		.control = calloc(1, sizeof(*c->control)),
-		.thread = calloc(ROOM_THREADS, sizeof(*c->thread)),
-		.slot = calloc(ROOM_SLOTS, sizeof(*c->slot)),
-		.count = calloc(2 * ROOM_SLOTS, sizeof(*c->count)),
-		.octave = calloc(ROOM_SLOTS, sizeof(*c->octave)),
-		.busy = calloc(512, sizeof(*c->busy)),
-		.dirty = calloc(2 * ROOM_THREADS, sizeof(*c->dirty)),
-		.free = {calloc(ROOM_THREADS, 8), calloc(ROOM_SLOTS, 8), calloc(ROOM_SLOTS, 8)},
+		.control = pages(1, sizeof(*c->control)),
+		.thread = pages(ROOM_THREADS, sizeof(*c->thread)),
+		.slot = pages(ROOM_SLOTS, sizeof(*c->slot)),
+		.count = pages(2 * ROOM_SLOTS, sizeof(*c->count)),
+		.octave = pages(ROOM_SLOTS, sizeof(*c->octave)),
+		.busy = pages(512, sizeof(*c->busy)),
+		.dirty = pages(2 * ROOM_THREADS, sizeof(*c->dirty)),
+		.free = {pages(ROOM_THREADS, 8), pages(ROOM_SLOTS, 8), pages(ROOM_SLOTS, 8)},
 	};
 	kvm_counts_init(c);
 	return c;
@@ -189,15 +201,6 @@ int main(void)
 	model_free(m);
 	kvm_names_free(names);
 	inventory_free(inv);
-	for (unsigned i = 0; i < KC_POOLS; i++)
-		free(c->free[i]);
-	free(c->dirty);
-	free(c->busy);
-	free(c->octave);
-	free(c->count);
-	free(c->slot);
-	free(c->thread);
-	free(c->control);
 	free(c);
 	return sum == 0;
 }
