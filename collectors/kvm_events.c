@@ -15,7 +15,9 @@
 #include "clock.h"
 #include "inventory.h"
 #include "kvm_access.h"
+#include "kvm_beside.h"
 #include "kvm_bpf.h"
+#include "kvm_decode.h"
 #include "kvm_events.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
@@ -28,10 +30,6 @@
 #define LINGER (10 * NS_PER_S) /* a kind stays open so long after its last use */
 #define RETRY (5 * NS_PER_S)
 #define BPF_FDS 256 /* programs and maps take 40 of them: who has few needs them for VMs */
-/* One of so many exits tells where guests are: some hundred a second, which costs nothing. */
-#define BESIDE_PERIOD 997
-#define BESIDE_SOME 97
-#define BESIDE_FEW 7
 #define MANY_KEYS "more keys than the programs in the kernel have room for: some are in `other`"
 #define MANY_TIMES "more times than the programs in the kernel have room for: percentiles lack some"
 _Static_assert(KVM_EVENTS <= RING_EVENTS, "each event has its slot in the rings");
@@ -61,13 +59,9 @@ struct kvm_events {
 	uint64_t undecoded;
 	int64_t watermark; /* of the tick */
 	uint64_t lost_untyped; /* of LOST records, where the kernel does not count by event */
-	/* Beside the programs in the kernel: where guests leave guest mode. */
-	bool code_wanted, where_wanted; /* of every exit; of some */
-	bool places_wanted; /* of more: that is for a while */
-	unsigned where_period; /* of how many one, 0: not known yet */
+	struct kvm_beside *beside;
 	bool off_wanted; /* when threads in exits have no CPU */
 	uint64_t slow_ns; /* the programs in the kernel tell of single exits that take longer */
-	unsigned beside; /* kvm_exit is in the rings: one of so many, 0 closed */
 	struct sample batch[BATCH];
 	size_t filled;
 };
@@ -260,23 +254,18 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		struct sample *s = &st->batch[st->filled];
-		const uint8_t *raw;
-		uint32_t len;
 
 		if (__builtin_expect(r[i].h->type != PERF_RECORD_SAMPLE, 0)) {
 			if (r[i].h->type == PERF_RECORD_LOST)
 				lost(st, &r[i]);
 			continue;
 		}
-		if (!record_raw(r[i].h, &raw, &len) ||
-		    !kvm_format_decode(st->format, raw, len, s)) {
+		if (!kvm_decode(st->format, &r[i], s)) {
 			st->undecoded++;
 			continue;
 		}
 		if (r[i].time <= st->since[s->type])
 			continue;
-		s->time = r[i].time;
-		s->cpu = r[i].ring->cpu;
 		st->n_all++;
 		st->n_exits += s->type <= EV_EXIT; /* EV_ENTRY and EV_EXIT come first */
 		if (++st->filled == BATCH)
@@ -286,103 +275,9 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 
 /* ---- kvm_exit beside the programs in the kernel ---- */
 
-/* Programs count exits; from which guest code they come is in the events alone. */
-static void flush_beside(struct kvm_events *st)
-{
-	const struct sink *to = st->env.sink;
-
-	if (st->filled && st->beside == 1 && to->code)
-		to->code(to->ctx, st->batch, st->filled);
-	if (st->filled && to->exits)
-		to->exits(to->ips_ctx, st->batch, st->filled);
-	st->filled = 0;
-}
-
-static void on_beside(void *ctx, const struct ring_record *r, size_t n)
-{
-	struct kvm_events *st = ctx;
-
-	for (size_t i = 0; i < n; i++) {
-		struct sample *s = &st->batch[st->filled];
-		const uint8_t *raw;
-		uint32_t len;
-
-		if (r[i].h->type != PERF_RECORD_SAMPLE || !record_raw(r[i].h, &raw, &len) ||
-		    !kvm_format_decode(st->format, raw, len, s) || s->type != EV_EXIT)
-			continue;
-		s->time = r[i].time;
-		s->cpu = r[i].ring->cpu;
-		if (++st->filled == BATCH)
-			flush_beside(st);
-	}
-}
-
-static void drain_beside(struct kvm_events *st, int64_t watermark)
-{
-	(void)perf_rings_drain(st->rings, watermark, on_beside, st);
-	flush_beside(st);
-}
-
-static void close_beside(struct kvm_events *st)
-{
-	if (!st->beside)
-		return;
-	for (unsigned i = 0; i < KVM_EVENTS; i++)
-		if (perf_rings_is_open(st->rings, i))
-			perf_rings_close(st->rings, i);
-	(void)perf_rings_set_cpus(st->rings, NULL, 0, clock_mono_ns(), NULL, NULL);
-	drain_beside(st, INT64_MAX);
-	st->beside = 0;
-}
-
-static int open_beside(struct kvm_events *st, unsigned period)
-{
-	int rc = kvm_follow_cpus(st->env.root, st->rings, clock_mono_ns(), NULL, NULL);
-
-	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++) {
-		const struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
-						  .config = (uint64_t)kvm_format_id(st->format, i),
-						  .sample_period = period};
-
-		if (kvm_events[i].type == EV_EXIT && a.config && !perf_rings_is_open(st->rings, i))
-			rc = perf_rings_open_attr(st->rings, i, &a);
-	}
-	return rc;
-}
-
-static unsigned period_of(uint64_t exits_per_s)
-{
-	return exits_per_s > 20000 ? BESIDE_PERIOD : exits_per_s > 1000 ? BESIDE_SOME : BESIDE_FEW;
-}
-
-/* More seldom at once; more often only where it is far fewer, for rings are opened anew. */
-static void pace_beside(struct kvm_events *st, int64_t now)
-{
-	int64_t passed = st->last_tick ? now - st->last_tick : 0;
-	uint64_t rate = passed > 0 ? st->counted.exits * NS_PER_S / (uint64_t)passed : UINT64_MAX;
-
-	if (period_of(rate) > st->where_period ||
-	    (passed > 0 && period_of(rate * 2) < st->where_period))
-		st->where_period = period_of(rate);
-}
-
-/* Every exit while somebody wants their code, a few where addresses of guests are resolved. */
 static void follow_beside(struct kvm_events *st)
 {
-	unsigned want = st->code_wanted ? 1 : st->where_wanted ? st->where_period : 0;
-
-	if (st->places_wanted && want > 1)
-		want = want == BESIDE_PERIOD ? BESIDE_SOME : want == BESIDE_SOME ? BESIDE_FEW : 1;
-	if (!st->bpf || !st->started || !(st->open & KIND_BIT(KIND_VMEXIT)))
-		want = 0;
-	if (want != st->beside)
-		close_beside(st);
-	/* Also where it is open: CPUs come and go. What is refused is tried at the next tick. */
-	if (want) {
-		st->beside = want;
-		if (open_beside(st, want))
-			close_beside(st);
-	}
+	kvm_beside_follow(st->beside, st->bpf && st->started && st->open & KIND_BIT(KIND_VMEXIT));
 }
 
 /* ---- exits with a CPU and without ---- */
@@ -421,7 +316,7 @@ static void follow_fpu(struct kvm_events *st)
 
 static void stop_bpf(struct kvm_events *st)
 {
-	close_beside(st);
+	kvm_beside_follow(st->beside, false);
 	st->started = false;
 	follow_switches(st);
 	kvm_bpf_free(st->bpf);
@@ -574,6 +469,7 @@ static void events_close(void *state)
 	if (st->epfd >= 0)
 		close(st->epfd);
 	kvm_bpf_free(st->bpf);
+	kvm_beside_free(st->beside);
 	perf_rings_free(st->rings);
 	kvm_format_free(st->format);
 	free(st);
@@ -594,6 +490,10 @@ static int events_open(const struct collector_env *env, void **state)
 	rc = !st->format ? -ENOMEM : st->epfd < 0 ? -errno : rings_new(st);
 	if (!rc)
 		rc = watch(st, perf_rings_fd(st->rings));
+	if (!rc)
+		rc = kvm_beside_new(&st->env, st->format, st->rings, &st->beside);
+	if (!rc)
+		rc = watch(st, kvm_beside_fd(st->beside));
 	if (rc) {
 		events_close(st);
 		return rc;
@@ -687,8 +587,7 @@ static int events_ready(void *state, int64_t now)
 	perf_rings_woken(st->rings);
 	if (st->bpf) {
 		kvm_bpf_news(st->bpf, st->env.sink);
-		if (st->beside)
-			drain_beside(st, now - MARGIN);
+		kvm_beside_drain(st->beside, now - MARGIN);
 		return 0;
 	}
 	if (!st->started || now - st->last_drain < DRAIN_GAP)
@@ -713,8 +612,7 @@ static int take_events(struct kvm_events *st, int64_t now, int64_t watermark)
 	int rc;
 
 	if (st->bpf) {
-		if (st->beside)
-			drain_beside(st, watermark);
+		kvm_beside_drain(st->beside, watermark);
 		read_counts(st, watermark);
 		return 0;
 	}
@@ -744,7 +642,7 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 	if (!st->bpf)
 		(void)follow_cpus(st, now);
 	(void)follow_demand(st, now, again); /* what is refused is in say_state() */
-	pace_beside(st, now);
+	kvm_beside_pace(st->beside, st->counted.exits, st->last_tick ? now - st->last_tick : 0);
 	follow_beside(st);
 	follow_switches(st);
 	follow_fpu(st);
@@ -757,9 +655,7 @@ static void events_demand(void *state, const struct demand *d)
 	struct kvm_events *st = state;
 
 	st->wanted = d->kinds;
-	st->code_wanted = d->exit_code;
-	st->where_wanted = d->samples && st->env.config->sample_hz;
-	st->places_wanted = d->exit_places;
+	kvm_beside_demand(st->beside, d);
 	st->off_wanted = d->exit_off;
 	st->slow_ns = d->slow_ns;
 	if (st->bpf)

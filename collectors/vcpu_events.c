@@ -3,7 +3,7 @@
  * Collector `vcpu_events`: each event of the selected vCPU, for a histogram over time that is finer
  * than the interval. Counting in the kernel knows sums of an interval only, and to take every
  * event of the host is dear: so the tracepoints are opened for that vCPU's thread alone
- * (perf_thread.h), while somebody asks, and closed when the selection changes.
+ * (thread_events.h), while somebody asks, and closed when the selection changes.
  */
 #include "vcpu_events.h"
 
@@ -11,79 +11,44 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "inventory.h"
 #include "kvm_access.h"
 #include "kvm_format.h"
-#include "perf_thread.h"
 #include "sysroot.h"
+#include "thread_events.h"
 
 #define SOURCE "vcpu_events"
-#define RING_BYTES (512u << 10)
 #define MARGIN (5 * NS_PER_MS) /* as kvm_events: events become visible after their own time */
-#define BATCH 128
-_Static_assert(KVM_EVENTS <= PERF_THREAD_EVENTS, "all events at once");
 
 struct vcpu_events {
 	const struct collector_env *env;
 	struct kvm_format *format; /* NULL: not loaded yet */
-	int epfd; /* of the ring, which comes and goes */
+	struct thread_events *events;
 	uint32_t vm, vcpu; /* what is asked for; vcpu 0: nothing */
 	unsigned kinds;
-	struct perf_thread *ring; /* NULL: none is open */
-	pid_t tid; /* whose it is */
+	pid_t tid; /* whose events come; 0: nobody's */
 	uint32_t open_vcpu;
 	int kvm_id; /* another vCPU may run on the same thread */
 	unsigned open_kinds;
 	int64_t since;
-	uint64_t lost;
 	uint32_t failed; /* the vCPU for which it could not be opened: said, not tried again */
-	struct sample batch[BATCH];
-	size_t filled;
 };
 
-/* ---- from records to samples ---- */
+/* ---- what comes ---- */
 
-static void flush(struct vcpu_events *st)
-{
-	const struct sink *to = st->env->sink;
-
-	if (st->filled && to->vcpu_events)
-		to->vcpu_events(to->ctx, st->batch, st->filled);
-	st->filled = 0;
-}
-
-static void on_batch(void *ctx, const struct ring_record *r, size_t n)
+static void on_samples(void *ctx, const struct sample *s, size_t n)
 {
 	struct vcpu_events *st = ctx;
+	const struct sink *to = st->env->sink;
 
-	for (size_t i = 0; i < n; i++) {
-		struct sample *s = &st->batch[st->filled];
-		const uint8_t *raw;
-		uint64_t lost;
-		uint32_t len;
-
-		if (r[i].h->type == PERF_RECORD_LOST && record_lost(r[i].h, &lost))
-			st->lost += lost;
-		if (r[i].h->type != PERF_RECORD_SAMPLE || !record_raw(r[i].h, &raw, &len) ||
-		    !kvm_format_decode(st->format, raw, len, s))
-			continue;
-		if (s->vcpu_id >= 0 && s->vcpu_id != st->kvm_id)
-			continue;
-		s->time = r[i].time;
-		if (++st->filled == BATCH)
-			flush(st);
-	}
-}
-
-static void drain(struct vcpu_events *st, int64_t watermark)
-{
-	if (st->ring)
-		(void)perf_thread_drain(st->ring, watermark, on_batch, st);
-	flush(st);
+	if (!to->vcpu_events)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (s[i].vcpu_id < 0 || s[i].vcpu_id == st->kvm_id)
+			to->vcpu_events(to->ctx, &s[i], 1);
 }
 
 static void tell(struct vcpu_events *st)
@@ -91,9 +56,8 @@ static void tell(struct vcpu_events *st)
 	const struct vcpu_stream s = {.vcpu = st->open_vcpu,
 				      .kinds = st->open_kinds,
 				      .since = st->since,
-				      .lost = st->lost};
+				      .lost = thread_events_lost(st->events)};
 
-	st->lost = 0;
 	if (st->env->sink->vcpu_stream)
 		st->env->sink->vcpu_stream(st->env->sink->ctx, &s);
 }
@@ -105,14 +69,11 @@ static void say_source(struct vcpu_events *st, int state, const char *why, const
 	st->env->sink->source(st->env->sink->ctx, SOURCE, state, why, mend);
 }
 
-static void close_ring(struct vcpu_events *st)
+static void close_thread(struct vcpu_events *st)
 {
-	if (!st->ring)
+	if (!st->tid)
 		return;
-	drain(st, INT64_MAX);
-	epoll_ctl(st->epfd, EPOLL_CTL_DEL, perf_thread_fd(st->ring), NULL);
-	perf_thread_free(st->ring);
-	st->ring = NULL;
+	(void)thread_events_follow(st->events, NULL, 0);
 	st->tid = 0;
 	st->open_vcpu = 0;
 	st->open_kinds = 0;
@@ -155,33 +116,30 @@ static size_t choose(const struct kvm_format *f, unsigned kinds, uint64_t *id)
 	return n;
 }
 
-static int open_thread(const struct kvm_format *f, pid_t tid, unsigned kinds,
-		       struct perf_thread **out)
+/* -ESRCH: the thread has ended. */
+static int open_thread(struct thread_events *e, const struct kvm_format *f, pid_t tid,
+		       unsigned kinds)
 {
 	uint64_t id[KVM_EVENTS];
 	size_t n = choose(f, kinds, id);
-
-	return n ? perf_thread_new(tid, id, n, RING_BYTES, out) : -ENOENT;
-}
-
-static int open_ring(struct vcpu_events *st, const struct inv_vcpu *v)
-{
-	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
-	int rc = st->format ? 0 : load_formats(st->env, &st->format);
+	int rc = n ? thread_events_choose(e, f, id, n) : -ENOENT;
 
 	if (!rc)
-		rc = open_thread(st->format, v->thread->tid, st->kinds, &st->ring);
+		rc = thread_events_follow(e, &tid, 1);
+	return rc < 0 ? rc : rc ? 0 : -ESRCH;
+}
+
+static int open_vcpu(struct vcpu_events *st, const struct inv_vcpu *v)
+{
+	int rc = st->format ? 0 : load_formats(st->env, &st->format);
+
+	st->kvm_id = v->kvm_id;
+	if (!rc)
+		rc = open_thread(st->events, st->format, v->thread->tid, st->kinds);
 	if (rc)
 		return rc;
-	if (epoll_ctl(st->epfd, EPOLL_CTL_ADD, perf_thread_fd(st->ring), &e)) {
-		rc = -errno;
-		perf_thread_free(st->ring);
-		st->ring = NULL;
-		return rc;
-	}
 	st->tid = v->thread->tid;
 	st->open_vcpu = v->id;
-	st->kvm_id = v->kvm_id;
 	st->open_kinds = st->kinds;
 	st->since = clock_mono_ns();
 	tell(st);
@@ -220,14 +178,14 @@ static void follow(struct vcpu_events *st)
 	char text[PROBE_TEXT];
 	int rc;
 
-	if (st->ring && (!v || v->thread->tid != st->tid || v->id != st->open_vcpu ||
-			 st->kinds != st->open_kinds)) {
-		close_ring(st);
+	if (st->tid && (!v || v->thread->tid != st->tid || v->id != st->open_vcpu ||
+			st->kinds != st->open_kinds)) {
+		close_thread(st);
 		say_source(st, SOURCE_OK, "works: closed, nobody asks", NULL);
 	}
-	if (!v || st->ring || st->failed == v->id)
+	if (!v || st->tid || st->failed == v->id)
 		return;
-	rc = open_ring(st, v);
+	rc = open_vcpu(st, v);
 	if (!rc) {
 		snprintf(text, sizeof(text), "works: each event of thread %d is taken", st->tid);
 		say_source(st, SOURCE_OK, text, NULL);
@@ -242,17 +200,12 @@ static void follow(struct vcpu_events *st)
 
 static int events_fd(void *state)
 {
-	return ((struct vcpu_events *)state)->epfd;
+	return thread_events_fd(((struct vcpu_events *)state)->events);
 }
 
 static int events_ready(void *state, int64_t now)
 {
-	struct vcpu_events *st = state;
-	struct epoll_event e;
-
-	/* Asking is taking: it is quiet until the ring fills again. */
-	(void)epoll_wait(st->epfd, &e, 1, 0);
-	drain(st, now - MARGIN);
+	thread_events_drain(((struct vcpu_events *)state)->events, now - MARGIN);
 	return 0;
 }
 
@@ -261,8 +214,8 @@ static int events_tick(void *state, int64_t now, int64_t watermark)
 	struct vcpu_events *st = state;
 
 	(void)now;
-	if (st->ring) {
-		drain(st, watermark);
+	if (st->tid) {
+		thread_events_drain(st->events, watermark);
 		tell(st);
 	}
 	follow(st);
@@ -284,7 +237,7 @@ static void events_demand(void *state, const struct demand *d)
 static void events_probe(const struct collector_env *env, struct probes *out)
 {
 	struct kvm_format *f = NULL;
-	struct perf_thread *t = NULL;
+	struct thread_events *e = NULL;
 	struct kvm_reason r;
 	int rc;
 
@@ -293,8 +246,10 @@ static void events_probe(const struct collector_env *env, struct probes *out)
 		return;
 	rc = load_formats(env, &f);
 	if (!rc)
-		rc = open_thread(f, (pid_t)getpid(), KIND_ALL, &t);
-	perf_thread_free(t);
+		rc = thread_events_new(NULL, NULL, &e);
+	if (!rc)
+		rc = open_thread(e, f, (pid_t)getpid(), KIND_ALL);
+	thread_events_free(e);
 	kvm_format_free(f);
 	if (!rc) {
 		probe_add(out, SOURCE, SOURCE_OK, NULL,
@@ -311,24 +266,21 @@ static void events_close(void *state)
 
 	if (!st)
 		return;
-	perf_thread_free(st->ring);
+	thread_events_free(st->events);
 	kvm_format_free(st->format);
-	if (st->epfd >= 0)
-		close(st->epfd);
 	free(st);
 }
 
 static int events_open(const struct collector_env *env, void **state)
 {
 	struct vcpu_events *st = calloc(1, sizeof(*st));
+	int rc;
 
 	if (!st)
 		return -ENOMEM;
 	st->env = env;
-	st->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (st->epfd < 0) {
-		int rc = -errno;
-
+	rc = thread_events_new(on_samples, st, &st->events);
+	if (rc) {
 		events_close(st);
 		return rc;
 	}

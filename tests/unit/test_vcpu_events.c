@@ -5,40 +5,23 @@
  * exits and the other as many as it can. Needs root, /dev/kvm and tracefs, else it is skipped.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "clock.h"
 #include "inventory.h"
+#include "live_guests.h"
 #include "sysroot.h"
-#include "tinyvm.h"
 #include "vcpu_events.h"
 
-#define TRACEFS "/sys/kernel/tracing"
 #define MARGIN (5 * NS_PER_MS)
 #define SLICE (10 * NS_PER_MS)
-
-/* A VM of one vCPU, whose thread makes as many exits as it is told. */
-struct guest {
-	struct tinyvm *vm;
-	pthread_t thread;
-	sem_t go, done;
-	uint64_t exits; /* of the next go; 0: until it is stopped, then it ends */
-	pid_t tid;
-	struct inv_vm *inv;
-	struct inv_vcpu *vcpu;
-};
 
 struct told {
 	uint64_t n[EV_NR], others, disorder, lost;
@@ -90,80 +73,6 @@ static void on_source(void *ctx, const char *name, int state, const char *why, c
 	snprintf(t->why, sizeof(t->why), "%s", why);
 }
 
-/* ---- guests ---- */
-
-static void *guest_thread(void *arg)
-{
-	struct guest *g = arg;
-	bool go_on = true;
-
-	g->tid = (pid_t)syscall(SYS_gettid);
-	sem_post(&g->done);
-	while (go_on) {
-		sem_wait(&g->go);
-		go_on = g->exits > 0;
-		tinyvm_run(g->vm, 0, g->exits);
-		sem_post(&g->done);
-	}
-	return NULL;
-}
-
-static void start_guest(struct run *r, struct guest *g)
-{
-	struct inv_thread *t;
-	struct tinyvm_program p;
-	char key[40];
-
-	assert_int_equal(tinyvm_parse("out:inf", &p), 0);
-	assert_int_equal(tinyvm_new(&g->vm, NULL), 0);
-	assert_int_equal(tinyvm_add_vcpu(g->vm, 0, &p), 0);
-	sem_init(&g->go, 0, 0);
-	sem_init(&g->done, 0, 0);
-	assert_int_equal(pthread_create(&g->thread, NULL, guest_thread, g), 0);
-	sem_wait(&g->done);
-	snprintf(key, sizeof(key), "%d-1", g->tid);
-	g->inv = inventory_add_vm(r->env.inv, getpid(), 1, key);
-	g->vcpu = inventory_add_vcpu(r->env.inv, g->inv, 0);
-	t = inventory_add_thread(r->env.inv, g->inv, getpid(), g->tid, 1, ROLE_VCPU);
-	assert_true(g->inv && g->vcpu && t);
-	inventory_set_thread(r->env.inv, g->vcpu, t);
-}
-
-static void let_go(struct guest *g, uint64_t exits)
-{
-	g->exits = exits;
-	sem_post(&g->go);
-}
-
-static uint64_t runs(const struct guest *g)
-{
-	struct tinyvm_counts c;
-
-	tinyvm_counts(g->vm, 0, &c);
-	return c.runs;
-}
-
-/* So many exits, no less and no more; how many KVM_RUNs that were. */
-static uint64_t exits(struct guest *g, uint64_t n)
-{
-	uint64_t before = runs(g);
-
-	let_go(g, n);
-	sem_wait(&g->done);
-	return runs(g) - before;
-}
-
-static void end_guest(struct guest *g, bool running)
-{
-	tinyvm_stop(g->vm);
-	if (!running)
-		let_go(g, 0);
-	pthread_join(g->thread, NULL);
-	tinyvm_free(g->vm);
-	sem_destroy(&g->go);
-	sem_destroy(&g->done);
-}
-
 /* ---- the collector ---- */
 
 static void setup(struct run *r)
@@ -179,8 +88,8 @@ static void setup(struct run *r)
 	assert_non_null(r->env.inv);
 	assert_int_equal(sysroot_open(NULL, &r->env.root), 0);
 	assert_int_equal(collector_vcpu_events.open(&r->env, &r->state), 0);
-	start_guest(r, &r->a);
-	start_guest(r, &r->b);
+	start_guest(r->env.inv, &r->a);
+	start_guest(r->env.inv, &r->b);
 }
 
 static void teardown(struct run *r)
@@ -209,12 +118,6 @@ static void tick(struct run *r)
 	usleep(2 * MARGIN / 1000);
 	now = clock_mono_ns();
 	assert_int_equal(collector_vcpu_events.tick(r->state, now, now - MARGIN), 0);
-}
-
-static bool able(void)
-{
-	return geteuid() == 0 && access("/dev/kvm", R_OK | W_OK) == 0 &&
-	       access(TRACEFS "/events/kvm", F_OK) == 0;
 }
 
 /* ---- tests ---- */
@@ -349,16 +252,6 @@ static void why_not_is_said(void **state)
 	assert_int_equal(p.n, 1);
 	assert_int_equal(p.p[0].state, SOURCE_OK);
 	sysroot_close(env.root);
-}
-
-/* In a mount namespace of its own, so that nothing of it stays. */
-static void mount_tracefs(void)
-{
-	if (geteuid() || unshare(CLONE_NEWNS) ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return;
-	if (access(TRACEFS "/events", F_OK))
-		mount("tracefs", TRACEFS, "tracefs", 0, NULL);
 }
 
 int main(void)
