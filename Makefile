@@ -92,7 +92,7 @@ $(B)/bpf/%.bpf.o: collectors/bpf/%.bpf.c $(wildcard collectors/bpf/*.h) | need-b
 	$(Q)$(CLANG) -O2 -g -mcpu=v3 -Wall -Wextra -Werror -target bpf -I/usr/include/$$(gcc -print-multiarch) -c -o $@ $<
 	$(Q)if command -v llvm-strip >/dev/null; then llvm-strip -g $@; fi
 
-BPF_USERS = $(patsubst %,$(B)/obj/collectors/%.o,sched_iter kvm_bpf wait_bpf vpmu_msrs bpf_cost)
+BPF_USERS = $(patsubst %,$(B)/obj/collectors/%.o,sched_iter kvm_bpf wait_bpf vpmu_msrs bpf_cost bpf_load)
 $(BPF_USERS): CFLAGS_OBJ = $(BPF_CFLAGS)
 $(BPF_USERS): $(BPF_OBJ)
 

@@ -11,30 +11,15 @@
 
 #include "bpf_cost.h"
 #include "clock.h"
+#include "event_format.h"
 #include "kvm_names.h"
-#include "sched_format.h"
 #include "sysroot.h"
 
 #ifdef KVMTOP_BPF
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "bpf_load.h"
 
-/* KVMTOP_BPF is the folder of the object files. */
-__asm__(".section .rodata\n"
-	".balign 8\n"
-	".globl kvmtop_kvm_count_begin\n"
-	"kvmtop_kvm_count_begin:\n"
-	".incbin \"" KVMTOP_BPF "/kvm_count.bpf.o\"\n"
-	".globl kvmtop_kvm_count_end\n"
-	"kvmtop_kvm_count_end:\n"
-	".previous\n");
-extern const char kvmtop_kvm_count_begin[], kvmtop_kvm_count_end[];
+BPF_IMAGE(kvm_count);
 
 static const char *const program_of[EV_NR] = {
 	[EV_ENTRY] = "kvmtop_entry",	[EV_EXIT] = "kvmtop_exit",
@@ -44,17 +29,12 @@ static const char *const program_of[EV_NR] = {
 	[EV_HALT_POLL] = "kvmtop_poll", [EV_FPU] = "kvmtop_fpu",
 };
 
-#define MAPS 10
+#define MAPS 10 /* that are mapped */
 #define EARLY 64
 
 /* ns before they were measured: of an event, and of a change of tasks. */
 #define EVENT_NS 330
 #define SWITCH_NS 200
-
-struct mapping {
-	void *at;
-	size_t len;
-};
 
 struct kvm_bpf {
 	struct bpf_object *object;
@@ -67,22 +47,13 @@ struct kvm_bpf {
 	struct kc_slow early[EARLY];
 	unsigned nearly;
 	struct kvm_counts counts;
-	struct mapping mapping[MAPS];
-	unsigned nmapping;
+	struct bpf_memory memory;
 	int cpu; /* an online one: an event must be opened on some CPU, and counts on all */
 	uint64_t missed[KVM_EVENTS]; /* recursion_misses, as of the last tick */
 	const struct sink *sink; /* while news are told */
 	bool (*several)(void *ctx, int32_t tid);
 	void *ctx;
 };
-
-static int silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
 
 /* ---- before loading ---- */
 
@@ -143,19 +114,9 @@ static void set_sizes(struct kc_config *c, unsigned ncpu, bool few)
 	c->margin = few ? 2 : ncpu + 1;
 }
 
-static int size_map(struct bpf_object *o, const char *name, uint32_t entries)
-{
-	struct bpf_map *m = bpf_object__find_map_by_name(o, name);
-
-	return m ? bpf_map__set_max_entries(m, entries) : -ENOENT;
-}
-
 static int size_maps(struct bpf_object *o, const struct kc_config *c, unsigned ncpu)
 {
-	const struct {
-		const char *name;
-		uint32_t entries;
-	} size[] = {
+	const struct bpf_size size[] = {
 		{"threads", c->threads},
 		{"slots", c->slots},
 		{"counts", c->slots * 2},
@@ -169,20 +130,7 @@ static int size_maps(struct bpf_object *o, const struct kc_config *c, unsigned n
 		{"by_vcpu", c->threads * 2},
 	};
 
-	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
-		int rc = size_map(o, size[i].name, size[i].entries);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static int set_config(struct bpf_object *o, const struct kc_config *c)
-{
-	struct bpf_map *m = bpf_object__find_map_by_name(o, ".rodata.config");
-
-	return m ? bpf_map__set_initial_value(m, c, sizeof(*c)) : -ENOENT;
+	return bpf_load_sizes(o, size, sizeof(size) / sizeof(size[0]));
 }
 
 /* An idle vCPU's exits are long, and many: they are left out where they happen. */
@@ -226,17 +174,7 @@ static void leave_out(struct bpf_object *o, const struct kvm_format *f, bool has
 
 static void *map_memory(struct kvm_bpf *b, const char *name, size_t entry, uint32_t n)
 {
-	struct bpf_map *m = bpf_object__find_map_by_name(b->object, name);
-	size_t len = entry * n;
-	void *at;
-
-	if (!m || bpf_map__value_size(m) != entry || b->nmapping == MAPS)
-		return NULL;
-	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
-	if (at == MAP_FAILED)
-		return NULL;
-	b->mapping[b->nmapping++] = (struct mapping){at, len};
-	return at;
+	return bpf_memory_map(&b->memory, b->object, name, entry, n);
 }
 
 static int map_all(struct kvm_bpf *b)
@@ -253,37 +191,14 @@ static int map_all(struct kvm_bpf *b)
 	c->free[KC_POOL_THREADS] = map_memory(b, "free_threads", sizeof(*c->dirty), c->threads);
 	c->free[KC_POOL_SLOTS] = map_memory(b, "free_slots", sizeof(*c->dirty), c->slots);
 	c->free[KC_POOL_OCTAVES] = map_memory(b, "free_octaves", sizeof(*c->dirty), c->octaves);
-	return b->nmapping == MAPS ? 0 : -ENOMEM;
+	return b->memory.n == MAPS ? 0 : -ENOMEM;
 }
 
 /* ---- tracepoints ---- */
 
-/*
- * No sampling: the event is there for the program's sake only. The program runs on all CPUs whether
- * the event is enabled or not, which on its own CPU would be counted after it each time.
- */
 static int attach(struct kvm_bpf *b, const char *name, uint64_t id, struct bpf_link **out)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(b->object, name);
-	struct perf_event_attr a = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(a),
-		.config = id,
-	};
-	int fd;
-
-	if (!p)
-		return -ENOENT;
-	fd = (int)syscall(SYS_perf_event_open, &a, -1, b->cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*out = bpf_program__attach_perf_event(p, fd);
-	if (*out) {
-		(void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-		return 0;
-	}
-	fd = (close(fd), -errno);
-	return fd ? fd : -EINVAL;
+	return bpf_load_attach(b->object, name, id, b->cpu, out);
 }
 
 int kvm_bpf_attach(struct kvm_bpf *b, unsigned event, uint64_t id)
@@ -414,7 +329,6 @@ static void tell_slow(struct kvm_bpf *b, const struct sink *sink)
 
 static int load(struct kvm_bpf *b, const struct kvm_format *f, uint32_t next_pid, bool few)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_kvm");
 	int ncpu = libbpf_num_possible_cpus(), rc;
 	struct kc_config c = {0};
 
@@ -426,15 +340,13 @@ static int load(struct kvm_bpf *b, const struct kvm_format *f, uint32_t next_pid
 	set_sizes(&c, (unsigned)ncpu, few);
 	set_idle(&c);
 	c.next_pid = next_pid;
-	b->object = bpf_object__open_mem(kvmtop_kvm_count_begin,
-					 (size_t)(kvmtop_kvm_count_end - kvmtop_kvm_count_begin),
-					 &opts);
-	if (!b->object)
-		return -errno;
+	rc = BPF_OPEN(kvm_count, "kvmtop_kvm", &b->object);
+	if (rc)
+		return rc;
 	leave_out(b->object, f, b->switch_id);
 	rc = size_maps(b->object, &c, (unsigned)ncpu);
 	if (!rc)
-		rc = set_config(b->object, &c);
+		rc = bpf_load_config(b->object, &c, sizeof(c));
 	if (!rc)
 		rc = bpf_object__load(b->object);
 	if (rc)
@@ -454,14 +366,6 @@ static int load(struct kvm_bpf *b, const struct kvm_format *f, uint32_t next_pid
 	b->slow = ring_buffer__new(bpf_object__find_map_fd_by_name(b->object, "slow"), on_slow, b,
 				   NULL);
 	return b->slow ? 0 : -errno;
-}
-
-static int online_cpu(const struct sysroot *root)
-{
-	int *cpu, n = kvm_online_cpus(root, &cpu), first = n > 0 ? cpu[0] : n < 0 ? n : -ENODEV;
-
-	free(cpu);
-	return first;
 }
 
 static int watch_ends(struct kvm_bpf *b, const struct sysroot *root, const char *tracefs)
@@ -488,20 +392,19 @@ int kvm_bpf_new(const struct sysroot *root, const char *tracefs, const struct kv
 		bool few, bool (*several)(void *ctx, int32_t tid), void *ctx, struct kvm_bpf **out)
 {
 	struct kvm_bpf *b = calloc(1, sizeof(*b));
-	uint32_t next_pid = 0;
+	uint32_t next_pid = 0, need = 0;
+	const struct event_field field = {"next_pid", 4, &next_pid, false};
 	int rc;
 
 	if (!b)
 		return -ENOMEM;
-	if (sched_format_field(root, tracefs, "sched_switch", "next_pid", 4, &next_pid,
-			       &b->switch_id))
+	if (event_format(root, tracefs, "sched", "sched_switch", &field, 1, &need, &b->switch_id))
 		b->switch_id = 0;
 	b->several = several;
 	b->ctx = ctx;
 	bpf_cost_init(&b->events, EVENT_NS);
 	bpf_cost_init(&b->switches, SWITCH_NS);
-	b->cpu = online_cpu(root);
-	libbpf_set_print(silent); /* its warnings would write into the screen */
+	b->cpu = bpf_load_cpu(root);
 	rc = b->cpu < 0 ? b->cpu : load(b, f, next_pid, few);
 	if (!rc)
 		rc = watch_ends(b, root, tracefs);
@@ -526,8 +429,7 @@ void kvm_bpf_free(struct kvm_bpf *b)
 	bpf_cost_end(&b->switches);
 	ring_buffer__free(b->news);
 	ring_buffer__free(b->slow);
-	for (unsigned i = 0; i < b->nmapping; i++)
-		munmap(b->mapping[i].at, b->mapping[i].len);
+	bpf_memory_unmap(&b->memory);
 	bpf_object__close(b->object);
 	free(b);
 }

@@ -20,22 +20,12 @@
 
 #ifdef KVMTOP_BPF
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
+#include "bpf_load.h"
+
+BPF_IMAGE(task_iter);
 
 /* The kernel hands over 8 pages at a time at most. */
 #define READ_SIZE (64u << 10)
-
-/* KVMTOP_BPF is the folder of the object files. */
-__asm__(".section .rodata\n"
-	".balign 8\n"
-	".globl kvmtop_task_iter_begin\n"
-	"kvmtop_task_iter_begin:\n"
-	".incbin \"" KVMTOP_BPF "/task_iter.bpf.o\"\n"
-	".globl kvmtop_task_iter_end\n"
-	"kvmtop_task_iter_end:\n"
-	".previous\n");
-extern const char kvmtop_task_iter_begin[], kvmtop_task_iter_end[];
 
 struct sched_iter {
 	pthread_t loader;
@@ -47,14 +37,6 @@ struct sched_iter {
 	int error;
 	char *buf;
 };
-
-static int silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
 
 /* The iterator shows the tasks of our own pid namespace, under numbers of the initial one. */
 static bool in_initial_pid_namespace(void)
@@ -70,16 +52,14 @@ static bool in_initial_pid_namespace(void)
 
 static int load(struct sched_iter *it)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_threads");
 	struct bpf_program *program;
+	int rc;
 
 	if (!in_initial_pid_namespace())
 		return -EXDEV;
-	it->object = bpf_object__open_mem(kvmtop_task_iter_begin,
-					  (size_t)(kvmtop_task_iter_end - kvmtop_task_iter_begin),
-					  &opts);
-	if (!it->object)
-		return -errno;
+	rc = BPF_OPEN(task_iter, "kvmtop_threads", &it->object);
+	if (rc)
+		return rc;
 	if (bpf_object__load(it->object) < 0)
 		return -errno;
 	program = bpf_object__find_program_by_name(it->object, "kvmtop_tasks");
@@ -114,7 +94,6 @@ struct sched_iter *sched_iter_new(void)
 	if (!it)
 		return NULL;
 	it->buf = malloc(READ_SIZE);
-	libbpf_set_print(silent); /* its warnings would write into the screen */
 	if (!it->buf || pthread_create(&it->loader, NULL, load_in_thread, it)) {
 		free(it->buf);
 		free(it);
@@ -180,7 +159,6 @@ bool sched_iter_try(char *why, size_t size, const char **mend)
 	struct sched_iter it = {0};
 	int err;
 
-	libbpf_set_print(silent);
 	err = load(&it);
 	unload(&it);
 	if (err)

@@ -7,32 +7,15 @@
 #include <string.h>
 
 #include "clock.h"
-#include "kvm_access.h"
-#include "sysroot.h"
 
 #ifdef KVMTOP_BPF
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <event-parse.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "bpf/vpmu_msr.h"
+#include "bpf_load.h"
+#include "event_format.h"
 
-/* KVMTOP_BPF is the folder of the object files. */
-__asm__(".section .rodata\n"
-	".balign 8\n"
-	".globl kvmtop_vpmu_msr_begin\n"
-	"kvmtop_vpmu_msr_begin:\n"
-	".incbin \"" KVMTOP_BPF "/vpmu_msr.bpf.o\"\n"
-	".globl kvmtop_vpmu_msr_end\n"
-	"kvmtop_vpmu_msr_end:\n"
-	".previous\n");
-extern const char kvmtop_vpmu_msr_begin[], kvmtop_vpmu_msr_end[];
+BPF_IMAGE(vpmu_msr);
 
-#define FORMAT_MAX 4096
 #define ENTRIES 16384 /* of the kernel's memory 2 MiB: 800 vCPUs whose guests use all they have */
 #define FORGET_NS (30 * NS_PER_S)
 
@@ -44,62 +27,20 @@ struct vpmu_msrs {
 	size_t n, cap;
 };
 
-static int silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-/* ---- the event's format ---- */
-
-static int find(struct tep_event *ev, const char *name, int size, uint32_t *at, uint32_t *need)
-{
-	struct tep_format_field *f = tep_find_any_field(ev, name);
-	uint32_t end;
-
-	if (!f || f->size != size || f->offset < 0 || f->offset % size)
-		return -ENOTSUP;
-	*at = (uint32_t)f->offset;
-	end = (uint32_t)(f->offset + f->size + 7) & ~7u;
-	*need = end > *need ? end : *need;
-	return end <= VM_RECORD ? 0 : -ENOTSUP;
-}
-
-static int parse(struct tep_event *ev, struct vm_config *c)
-{
-	int rc = find(ev, "write", 4, &c->write, &c->need);
-
-	if (!rc)
-		rc = find(ev, "ecx", 4, &c->ecx, &c->need);
-	if (!rc)
-		rc = find(ev, "data", 8, &c->data, &c->need);
-	/* Without it each write is taken for one that took effect. */
-	if (!rc && find(ev, "exception", 1, &c->exception, &c->need) < 0)
-		c->exception = 0;
-	return rc;
-}
-
+/* Without `exception` each write is taken for one that took effect. */
 static int load_format(const struct sysroot *root, const char *tracefs, struct vm_config *c,
 		       uint64_t *id)
 {
-	struct tep_handle *tep = tep_alloc();
-	struct tep_event *ev = NULL;
-	char buf[FORMAT_MAX];
-	ssize_t n = sysroot_readf(root, buf, sizeof(buf), "%s/events/kvm/kvm_msr/format", tracefs);
-	int rc = tep ? 0 : -ENOMEM;
+	const struct event_field field[] = {
+		{"write", 4, &c->write, false},
+		{"ecx", 4, &c->ecx, false},
+		{"data", 8, &c->data, false},
+		{"exception", 1, &c->exception, true},
+	};
+	int rc = event_format(root, tracefs, "kvm", "kvm_msr", field,
+			      sizeof(field) / sizeof(field[0]), &c->need, id);
 
-	if (n < 0)
-		rc = (int)n;
-	if (!rc && tep_parse_format(tep, &ev, buf, (size_t)n, "kvm") != 0)
-		rc = -ENOTSUP;
-	if (!rc)
-		rc = parse(ev, c);
-	if (!rc)
-		*id = (uint64_t)ev->id;
-	tep_free(tep);
-	return rc;
+	return rc ? rc : c->need <= VM_RECORD ? 0 : -ENOTSUP;
 }
 
 static void set_ranges(struct vm_config *c)
@@ -116,54 +57,25 @@ static void set_ranges(struct vm_config *c)
 
 static int load(struct vpmu_msrs *m, const struct vm_config *c)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_vpmu");
-	struct bpf_map *config, *map;
-	int rc;
+	static const struct bpf_size size = {"accesses", ENTRIES};
+	int rc = BPF_OPEN(vpmu_msr, "kvmtop_vpmu", &m->object);
 
-	m->object =
-		bpf_object__open_mem(kvmtop_vpmu_msr_begin,
-				     (size_t)(kvmtop_vpmu_msr_end - kvmtop_vpmu_msr_begin), &opts);
-	if (!m->object)
-		return -errno;
-	config = bpf_object__find_map_by_name(m->object, ".rodata.config");
-	map = bpf_object__find_map_by_name(m->object, "accesses");
-	if (!config || !map)
-		return -ENOENT;
-	rc = bpf_map__set_max_entries(map, ENTRIES);
 	if (!rc)
-		rc = bpf_map__set_initial_value(config, c, sizeof(*c));
+		rc = bpf_load_sizes(m->object, &size, 1);
+	if (!rc)
+		rc = bpf_load_config(m->object, c, sizeof(*c));
 	if (!rc)
 		rc = bpf_object__load(m->object);
-	m->map = bpf_map__fd(map);
+	if (!rc)
+		m->map = bpf_object__find_map_fd_by_name(m->object, size.map);
 	return rc;
 }
 
-/* No sampling: the event is there for the program's sake only, and counts on all CPUs. */
 static int attach(struct vpmu_msrs *m, const struct sysroot *root, uint64_t id)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(m->object, "kvmtop_vpmu");
-	struct perf_event_attr a = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(a),
-		.config = id,
-	};
-	int *cpu = NULL, n = kvm_online_cpus(root, &cpu), fd = -1, rc;
+	int cpu = bpf_load_cpu(root);
 
-	if (n > 0)
-		fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu[0], -1, PERF_FLAG_FD_CLOEXEC);
-	rc = n <= 0 ? (n ? n : -ENODEV) : fd < 0 ? -errno : 0;
-	free(cpu);
-	if (rc || !p) {
-		if (fd >= 0)
-			close(fd);
-		return rc ? rc : -ENOENT;
-	}
-	m->link = bpf_program__attach_perf_event(p, fd);
-	if (m->link)
-		return 0;
-	rc = -errno;
-	close(fd);
-	return rc ? rc : -EINVAL;
+	return cpu < 0 ? cpu : bpf_load_attach(m->object, "kvmtop_vpmu", id, cpu, &m->link);
 }
 
 int vpmu_msrs_new(const struct sysroot *root, const char *tracefs, struct vpmu_msrs **out)
@@ -173,7 +85,6 @@ int vpmu_msrs_new(const struct sysroot *root, const char *tracefs, struct vpmu_m
 	uint64_t id = 0;
 	int rc = m ? load_format(root, tracefs, &c, &id) : -ENOMEM;
 
-	libbpf_set_print(silent); /* its warnings would write into the screen */
 	set_ranges(&c);
 	if (!rc)
 		rc = load(m, &c);

@@ -10,33 +10,18 @@
 #include <string.h>
 
 #include "bpf_cost.h"
-#include "sysroot.h"
 
 #ifdef KVMTOP_BPF
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <event-parse.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "bpf_load.h"
+#include "event_format.h"
 
-/* KVMTOP_BPF is the folder of the object files. */
-__asm__(".section .rodata\n"
-	".balign 8\n"
-	".globl kvmtop_sched_wait_begin\n"
-	"kvmtop_sched_wait_begin:\n"
-	".incbin \"" KVMTOP_BPF "/sched_wait.bpf.o\"\n"
-	".globl kvmtop_sched_wait_end\n"
-	"kvmtop_sched_wait_end:\n"
-	".previous\n");
-extern const char kvmtop_sched_wait_begin[], kvmtop_sched_wait_end[];
+BPF_IMAGE(sched_wait);
 
-#define FORMAT_MAX 8192
-#define EVENTS 4
-#define MAPS 4
+/* In the order in which they may begin: a wait is never begun by one and not ended. */
+enum { SWITCH, MIGRATE, WAKEUP, WAKEUP_NEW, EVENTS };
+
+#define MAPS 4 /* that are mapped */
 
 struct event {
 	const char *name, *program;
@@ -54,142 +39,72 @@ struct wait_bpf {
 	struct bpf_object *object;
 	struct bpf_link *link[EVENTS];
 	struct wait_memory memory;
-	void *mapped[MAPS];
-	size_t len[MAPS];
-	unsigned nmapped;
+	struct bpf_memory mapped;
 	int watched, members; /* the maps */
 };
 
-static int silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
 /* ---- the events' formats ---- */
 
-/* Where a field of `size` bytes is. */
-struct place {
-	const char *name;
-	int size;
-	uint32_t *at, *need;
-};
-
-static int find(struct tep_event *ev, const struct place *p)
+static int load_format(const struct sysroot *root, const char *tracefs, struct event *e,
+		       const struct event_field *field, size_t n, uint32_t *need)
 {
-	struct tep_format_field *f = tep_find_any_field(ev, p->name);
-	uint32_t end;
+	int rc = event_format(root, tracefs, "sched", e->name, field, n, need, &e->id);
 
-	if (!f || f->size != p->size || f->offset < 0 || f->offset % (p->size > 4 ? 8 : 4))
-		return -ENOTSUP;
-	*p->at = (uint32_t)f->offset;
-	end = (uint32_t)(f->offset + f->size + 7) & ~7u;
-	*p->need = end > *p->need ? end : *p->need;
-	return end <= SW_RECORD ? 0 : -ENOTSUP;
+	return rc ? rc : *need <= SW_RECORD ? 0 : -ENOTSUP;
 }
 
 /* The state is a long: its lower half is what counts, on either byte order. */
-static int find_state(struct tep_event *ev, struct sw_config *c)
+static void take_lower_half(struct sw_config *c)
 {
-	struct place p = {"prev_state", (int)sizeof(long), &c->prev_state, &c->need_switch};
-	int rc = find(ev, &p);
-
-	if (!rc && sizeof(long) == 8 && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+	if (sizeof(long) == 8 && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 		c->prev_state += 4;
-	return rc;
 }
 
-static int parse(struct tep_event *ev, struct sw_config *c)
+static int load_formats(const struct sysroot *root, const char *tracefs, struct event *e,
+			struct sw_config *c)
 {
-	const struct place at_switch[] = {
-		{"prev_pid", 4, &c->prev_pid, &c->need_switch},
-		{"next_pid", 4, &c->next_pid, &c->need_switch},
-		{"next_comm", SW_COMM, &c->next_comm, &c->need_switch},
+	const struct event_field at_switch[] = {
+		{"prev_state", (int)sizeof(long), &c->prev_state, false},
+		{"prev_pid", 4, &c->prev_pid, false},
+		{"next_pid", 4, &c->next_pid, false},
+		{"next_comm", SW_COMM, &c->next_comm, false},
 	};
-	const struct place at_wakeup[] = {
-		{"pid", 4, &c->wake_pid, &c->need_wakeup},
-		{"target_cpu", 4, &c->wake_cpu, &c->need_wakeup},
+	const struct event_field at_migrate[] = {
+		{"pid", 4, &c->migrate_pid, false},
+		{"dest_cpu", 4, &c->migrate_to, false},
 	};
-	const struct place at_migrate[] = {
-		{"pid", 4, &c->migrate_pid, &c->need_migrate},
-		{"dest_cpu", 4, &c->migrate_to, &c->need_migrate},
+	const struct event_field at_wakeup[] = {
+		{"pid", 4, &c->wake_pid, false},
+		{"target_cpu", 4, &c->wake_cpu, false},
 	};
-	const struct place *p = at_wakeup;
-	size_t n = 2;
-	int rc = 0;
+	int rc = load_format(root, tracefs, &e[SWITCH], at_switch, 4, &c->need_switch);
 
-	if (!strcmp(ev->name, "sched_switch")) {
-		rc = find_state(ev, c);
-		p = at_switch;
-		n = 3;
-	} else if (!strcmp(ev->name, "sched_migrate_task")) {
-		p = at_migrate;
-	}
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = find(ev, &p[i]);
-	return rc;
-}
-
-static int load_format(const struct sysroot *root, const char *tracefs, struct event *e,
-		       struct sw_config *c)
-{
-	struct tep_handle *tep = tep_alloc();
-	struct tep_event *ev = NULL;
-	char buf[FORMAT_MAX];
-	ssize_t n = sysroot_readf(root, buf, sizeof(buf), "%s/events/sched/%s/format", tracefs,
-				  e->name);
-	int rc = tep ? 0 : -ENOMEM;
-
-	if (n < 0)
-		rc = (int)n;
-	if (!rc && tep_parse_format(tep, &ev, buf, (size_t)n, "sched") != 0)
-		rc = -ENOTSUP;
 	if (!rc)
-		rc = parse(ev, c);
+		rc = load_format(root, tracefs, &e[MIGRATE], at_migrate, 2, &c->need_migrate);
 	if (!rc)
-		e->id = (uint64_t)ev->id;
-	tep_free(tep);
+		rc = load_format(root, tracefs, &e[WAKEUP], at_wakeup, 2, &c->need_wakeup);
+	if (!rc)
+		rc = load_format(root, tracefs, &e[WAKEUP_NEW], at_wakeup, 2, &c->need_wakeup);
+	take_lower_half(c);
 	return rc;
 }
 
 /* ---- loading ---- */
 
-static int size_map(struct bpf_object *o, const char *name, uint32_t entries)
-{
-	struct bpf_map *m = bpf_object__find_map_by_name(o, name);
-
-	return m ? bpf_map__set_max_entries(m, entries) : -ENOENT;
-}
-
 static int size_maps(struct wait_bpf *b)
 {
 	uint32_t n = b->memory.threads;
-	int rc = size_map(b->object, "threads", n);
+	const struct bpf_size size[] = {
+		{"threads", n},	    {"sets", n * SW_SETS},    {"wakes", n},
+		{"watched", n * 2}, {"cpus", b->memory.cpus},
+	};
 
-	if (!rc)
-		rc = size_map(b->object, "sets", n * SW_SETS);
-	if (!rc)
-		rc = size_map(b->object, "wakes", n);
-	if (!rc)
-		rc = size_map(b->object, "cpus", b->memory.cpus);
-	return rc ? rc : size_map(b->object, "watched", n * 2);
+	return bpf_load_sizes(b->object, size, sizeof(size) / sizeof(size[0]));
 }
 
 static void *map_memory(struct wait_bpf *b, const char *name, size_t entry, uint32_t n)
 {
-	struct bpf_map *m = bpf_object__find_map_by_name(b->object, name);
-	void *at;
-
-	if (!m || bpf_map__value_size(m) != entry || b->nmapped == MAPS)
-		return NULL;
-	at = mmap(NULL, entry * n, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
-	if (at == MAP_FAILED)
-		return NULL;
-	b->mapped[b->nmapped] = at;
-	b->len[b->nmapped++] = entry * n;
-	return at;
+	return bpf_memory_map(&b->mapped, b->object, name, entry, n);
 }
 
 static int map_all(struct wait_bpf *b)
@@ -202,79 +117,43 @@ static int map_all(struct wait_bpf *b)
 	m->cpu = map_memory(b, "cpus", sizeof(*m->cpu), m->cpus);
 	b->watched = bpf_object__find_map_fd_by_name(b->object, "watched");
 	b->members = bpf_object__find_map_fd_by_name(b->object, "members");
-	return b->nmapped == MAPS && b->watched >= 0 && b->members >= 0 ? 0 : -ENOMEM;
+	return b->mapped.n == MAPS && b->watched >= 0 && b->members >= 0 ? 0 : -ENOMEM;
 }
 
 static int load(struct wait_bpf *b, const struct sw_config *c)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvmtop_wait");
 	int ncpu = libbpf_num_possible_cpus(), rc;
-	struct bpf_map *config;
 
 	if (ncpu <= 0)
 		return ncpu ? ncpu : -ENOTSUP;
 	b->memory.cpus = (uint32_t)ncpu;
-	b->object = bpf_object__open_mem(kvmtop_sched_wait_begin,
-					 (size_t)(kvmtop_sched_wait_end - kvmtop_sched_wait_begin),
-					 &opts);
-	if (!b->object)
-		return -errno;
-	rc = size_maps(b);
-	config = bpf_object__find_map_by_name(b->object, ".rodata.config");
+	rc = BPF_OPEN(sched_wait, "kvmtop_wait", &b->object);
 	if (!rc)
-		rc = config ? bpf_map__set_initial_value(config, c, sizeof(*c)) : -ENOENT;
+		rc = size_maps(b);
+	if (!rc)
+		rc = bpf_load_config(b->object, c, sizeof(*c));
 	if (!rc)
 		rc = bpf_object__load(b->object);
 	return rc ? rc : map_all(b);
 }
 
-/*
- * No sampling: the event is there for the program's sake only, which runs on all CPUs. Enabled, it
- * would be counted after the program on its own CPU each time.
- */
-static int attach(struct wait_bpf *b, const struct event *e, int cpu, struct bpf_link **out)
-{
-	struct bpf_program *p = bpf_object__find_program_by_name(b->object, e->program);
-	struct perf_event_attr a = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(a),
-		.config = e->id,
-	};
-	int fd;
-
-	if (!p)
-		return -ENOENT;
-	fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*out = bpf_program__attach_perf_event(p, fd);
-	if (*out) {
-		(void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-		return 0;
-	}
-	fd = (close(fd), -errno);
-	return fd ? fd : -EINVAL;
-}
-
 static int attach_all(struct wait_bpf *b, const struct sysroot *root, const struct event *e)
 {
-	int *cpu = NULL, n = kvm_online_cpus(root, &cpu), rc = n < 0 ? n : n ? 0 : -ENODEV;
+	int cpu = bpf_load_cpu(root), rc = cpu < 0 ? cpu : 0;
 
 	for (unsigned i = 0; i < EVENTS && !rc; i++)
-		rc = attach(b, &e[i], cpu[0], &b->link[i]);
-	free(cpu);
+		rc = bpf_load_attach(b->object, e[i].program, e[i].id, cpu, &b->link[i]);
 	return rc;
 }
 
 int wait_bpf_new(const struct sysroot *root, const char *tracefs, uint32_t threads,
 		 struct wait_bpf **out)
 {
-	/* In the order in which they may begin: a wait is never begun by one and not ended. */
 	struct event e[EVENTS] = {
-		{"sched_switch", "kvmtop_switch", 0},
-		{"sched_migrate_task", "kvmtop_migrate", 0},
-		{"sched_wakeup", "kvmtop_wakes", 0},
-		{"sched_wakeup_new", "kvmtop_new", 0},
+		[SWITCH] = {"sched_switch", "kvmtop_switch", 0},
+		[MIGRATE] = {"sched_migrate_task", "kvmtop_migrate", 0},
+		[WAKEUP] = {"sched_wakeup", "kvmtop_wakes", 0},
+		[WAKEUP_NEW] = {"sched_wakeup_new", "kvmtop_new", 0},
 	};
 	struct wait_bpf *b = calloc(1, sizeof(*b));
 	struct sw_config c = {0};
@@ -282,9 +161,8 @@ int wait_bpf_new(const struct sysroot *root, const char *tracefs, uint32_t threa
 
 	if (b)
 		bpf_cost_init(&b->cost, ASSUMED_NS);
-	for (unsigned i = 0; i < EVENTS && !rc; i++)
-		rc = load_format(root, tracefs, &e[i], &c);
-	libbpf_set_print(silent); /* its warnings would write into the screen */
+	if (!rc)
+		rc = load_formats(root, tracefs, e, &c);
 	if (!rc) {
 		b->memory.threads = threads;
 		rc = load(b, &c);
@@ -309,8 +187,7 @@ void wait_bpf_free(struct wait_bpf *b)
 	bpf_cost_end(&b->cost);
 	for (unsigned i = 0; i < EVENTS; i++)
 		bpf_link__destroy(b->link[i]);
-	for (unsigned i = 0; i < b->nmapped; i++)
-		munmap(b->mapped[i], b->len[i]);
+	bpf_memory_unmap(&b->mapped);
 	bpf_object__close(b->object);
 	free(b);
 }
