@@ -188,7 +188,8 @@ static void resolve_guest(struct engine_symbols *e, struct vm_symbols *v, const 
 	if (!v->guest)
 		v->guest = symbols_guest(e->symbols, &v->vm);
 	found = look_up(v->guest, s->ip, DOMAIN_GUEST_KERNEL, &h->key);
-	if (upper)
+	/* One that waits for its symbols comes again. */
+	if (upper && (found || reason_of(v->guest) != SYM_LOADING))
 		remember(v, s->ip, found);
 	if (found)
 		return;

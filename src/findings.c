@@ -11,7 +11,6 @@
 #include "findings.h"
 #include "hoststat.h"
 
-#define STEAL_NOTICE 5.0 /* guests notice it */
 #define STEAL_WARNING 10.0 /* the host is overcommitted */
 #define STEAL_ALARM 50.0
 #define EXIT_WARNING 20.0

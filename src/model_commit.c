@@ -7,8 +7,7 @@
 
 #include "model_rows.h"
 
-/* WHY is the largest against its threshold. */
-#define WHY_STEAL_PCT 5.0
+/* WHY is the largest against its threshold; that of steal is STEAL_NOTICE. */
 #define WHY_STEAL_MAX_PCT 10.0
 #define WHY_EXIT_PCT 5.0
 #define WHY_SYMBOL_PCT 20.0 /* one symbol's share of a VM's samples … */
@@ -305,7 +304,7 @@ static double steal_shown(const struct snap_vm *row)
 
 static void put_why(struct commit *c, struct snap_vm *row)
 {
-	double steal = against(row->use.steal, WHY_STEAL_PCT);
+	double steal = against(row->use.steal, STEAL_NOTICE);
 	double worst = against(row->steal_max, WHY_STEAL_MAX_PCT);
 	/* Without a CPU it waits, and steal says that. */
 	double exits =

@@ -19,6 +19,9 @@
 #include "sample.h"
 #include "value.h"
 
+/* Percent of its time that a vCPU waited for a CPU: from here on guests notice (docs/metrics.md). */
+#define STEAL_NOTICE 5.0
+
 /* CPU and steal of a thread, a vCPU or a VM; percent of one CPU unless said. */
 struct snap_use {
 	struct value cpu, guest, usr, sys;

@@ -29,7 +29,7 @@ static bool stands_out(const struct store_moment *m, int n, int i)
 {
 	int apart = n / PLACES > 1 ? n / PLACES : 1;
 
-	return m[i].steal_max >= STORE_WORST_LEAST && !overshadowed(m, n, i) &&
+	return m[i].steal_max >= STEAL_NOTICE && !overshadowed(m, n, i) &&
 	       (i - row_begin(m, i)) % apart == 0;
 }
 

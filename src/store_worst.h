@@ -6,11 +6,11 @@
 #include "store.h"
 
 #define STORE_WORST_MOST 512 /* moments that are looked at */
-#define STORE_WORST_LEAST 5.0 /* percent of steal that is no moment to go to */
 
 /*
- * The k-th worst of n moments (store_moments()), 0 the worst; NULL: there are not so many that
- * stand out. Of equally bad ones that follow each other the first stands out, and one every while.
+ * The k-th worst of n moments (store_moments()), 0 the worst, of those with as much steal as
+ * STEAL_NOTICE; NULL: there are not so many that stand out. Of equally bad ones that follow each
+ * other the first stands out, and one every while.
  */
 const struct store_moment *store_worst(const struct store_moment *m, int n, int k);
 

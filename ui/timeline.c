@@ -14,7 +14,6 @@
 #define LABEL 18 /* "2026-03-06 14:22 " */
 #define MARKED 3 /* moments, each this many columns away from the others */
 #define APART 3
-#define MARKED_LEAST 5.0 /* percent: guests notice from here on (docs/metrics.md, steal) */
 
 struct part {
 	struct graph_col col;
@@ -69,7 +68,7 @@ static void make_parts(const struct ui *ui, struct part *part, size_t n)
 
 static double worth(const struct part *p)
 {
-	return p->end && p->col.part[0] >= MARKED_LEAST ? p->col.part[0] : 0;
+	return p->end && p->col.part[0] >= STEAL_NOTICE ? p->col.part[0] : 0;
 }
 
 /* One that is marked stands close by: it is the same trouble, or its mark would not be seen. */
