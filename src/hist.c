@@ -108,22 +108,20 @@ static uint64_t octave_count(const uint32_t *c)
 	return n[0] + n[1];
 }
 
-/* How many octaves stand before this one. */
-static unsigned place_in(const struct hist *h, unsigned octave)
+/* How many octaves stand before this one. Often it is the first, and counting bits is dear. */
+static inline unsigned place_in(const struct hist *h, unsigned octave)
 {
-	return (unsigned)__builtin_popcountll(h->used & ((UINT64_C(1) << octave) - 1));
+	uint64_t below = h->used & ((UINT64_C(1) << octave) - 1);
+
+	return below ? (unsigned)__builtin_popcountll(below) : 0;
 }
 
-/* The counters of an octave, made at its first use; NULL: no memory. */
-static uint32_t *octave_get(struct hist *h, unsigned octave)
+static uint32_t *octave_make(struct hist *h, unsigned octave)
 {
 	uint64_t bit = UINT64_C(1) << octave;
-	unsigned at = place_in(h, octave), n;
+	unsigned at = place_in(h, octave), n = (unsigned)__builtin_popcountll(h->used);
 	uint32_t(*o)[HIST_STEPS];
 
-	if (h->used & bit)
-		return h->octave[at];
-	n = (unsigned)__builtin_popcountll(h->used);
 	o = realloc(h->octave, (n + 1) * sizeof(*o));
 	if (!o)
 		return NULL;
@@ -132,6 +130,14 @@ static uint32_t *octave_get(struct hist *h, unsigned octave)
 	h->octave = o;
 	h->used |= bit;
 	return o[at];
+}
+
+/* The counters of an octave, made at its first use; NULL: no memory. */
+static inline uint32_t *octave_get(struct hist *h, unsigned octave)
+{
+	if (h->used & UINT64_C(1) << octave)
+		return h->octave[place_in(h, octave)];
+	return octave_make(h, octave);
 }
 
 int hist_add(struct hist *h, uint64_t ns, uint32_t n)
