@@ -33,9 +33,9 @@ rates = time.monotonic() - began
 native.ok(text is not None, "the starved VM has its figures", t.text())
 native.say(f"first frame after {frame:.2f} s, figures after {rates:.2f} s, tmux's start in it")
 
-rows = [ln for ln in t.lines() if re.match(r" (starved|exits-10|bad)", ln)]
-native.ok(rows and rows[0].startswith(" starved"), "the starved VM is on top", t.text())
-native.ok("waits for a CPU" in t.text(), "a finding says so in words", t.text())
+on_top = t.until(lambda s: (re.findall(r"^ (?:starved|exits-10|bad)", s, re.M) or [""])[0] == " starved", 30)
+native.ok(on_top is not None, "the starved VM is on top", t.text())
+t.sees("waits for a CPU", "a finding says so in words", 40)  # each has its turn, of 4 s
 native.ok(re.search(r"bad\\(e|x1b)", t.text()) is not None, "a hostile name is escaped", t.text())
 native.ok(native.every(width(ln) <= 80 for ln in t.lines()), "no line is wider than the window", t.text())
 
