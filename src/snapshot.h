@@ -19,7 +19,8 @@
 #include "sample.h"
 #include "value.h"
 
-/* Percent of its time that a vCPU waited for a CPU: from here on guests notice (docs/metrics.md). */
+/* Percent of its time that a vCPU waited for a CPU: from here on guests notice (docs/metrics.md).
+ */
 #define STEAL_NOTICE 5.0
 
 /* CPU and steal of a thread, a vCPU or a VM; percent of one CPU unless said. */
