@@ -194,7 +194,7 @@ static int keep(const char *vm, const char *name, const struct guest_capture *c)
 	if (dir >= 0)
 		close(dir);
 	if (rc) {
-		fprintf(stderr, "kvmtop: %s: %s\n", path[0] ? path : name, strerror(-rc));
+		fprintf(stderr, "kvmtop: %s: %s\n", path[0] ? path : name, guest_dir_error(rc));
 		return STATUS_FAILED;
 	}
 	build_id_text(&c->id, id, sizeof(id));

@@ -3,6 +3,7 @@
 #include "engine_symbols.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ struct engine_symbols {
 	struct symbol_namer namer;
 	unsigned host_misses;
 	bool wants_exits; /* of some VM: engine_symbols_wants_exits() */
+	char why[2 * SYMBOLS_TEXT + 8]; /* what guest_reason() said last */
 	struct symbol_hit hit[BATCH];
 	size_t nhit;
 	struct ip_sample *early; /* of this interval, whose symbols are being read; EARLY of them */
@@ -498,11 +500,13 @@ static bool guest_reason(void *ctx, const struct inv_vm *vm, const char **why, c
 {
 	const struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
 	const struct symbols_status *st = v && v->guest ? symsource_status(v->guest) : NULL;
+	struct engine_symbols *e = ctx;
 
-	(void)ctx;
 	if (!st || st->state == SYMBOLS_OK)
 		return false;
-	*why = st->state == SYMBOLS_LOADING ? "being read" : st->why;
+	snprintf(e->why, sizeof(e->why), "%s%s%s", st->source, st->source[0] ? ": " : "",
+		 st->state == SYMBOLS_LOADING ? "being read" : st->why);
+	*why = e->why;
 	*mend = st->mend;
 	return true;
 }

@@ -204,7 +204,8 @@ static int name_guest(struct report_samples *s, struct report_sample *r, size_t 
 	}
 	status = *symsource_status(src);
 	if (status.state != SYMBOLS_OK && !s->why[0])
-		snprintf(s->why, sizeof(s->why), "guest %s: %.200s", name,
+		snprintf(s->why, sizeof(s->why), "guest %s: %s%s%s", name, status.source,
+			 status.source[0] ? ": " : "",
 			 status.state == SYMBOLS_LOADING ? "its symbols took too long to read"
 							 : status.why);
 	return 0; /* the source stays open: its names are in use */

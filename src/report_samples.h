@@ -44,7 +44,7 @@ struct report_samples {
 	size_t nslots;
 	uint64_t domain[DOMAIN_NR], all;
 	struct symbols *symbols; /* owns the names */
-	char why[256]; /* why a guest's addresses have none, "" */
+	char why[512]; /* why a guest's addresses have none, "" */
 };
 
 /* Is there an event that samples addresses? */

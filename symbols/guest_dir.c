@@ -139,3 +139,15 @@ int guest_dir_make(const struct guest_home *home, const char *name)
 {
 	return open_dir(home, name, true);
 }
+
+const char *guest_dir_error(int rc)
+{
+	switch (rc) {
+	case -EPERM:
+		return "it is another user's, or everybody may write there";
+	case -ENOTDIR:
+		return "no folder (symbolic links are not followed here)";
+	default:
+		return strerror(-rc);
+	}
+}

@@ -29,11 +29,13 @@ int guest_dir_encode(const char *name, char *out, size_t size);
 
 /*
  * The guest's folder for reading (O_PATH); no link below home is followed. -ENOENT: there is none;
- * -EPERM: it belongs to neither us, nor root, nor the user of home.
+ * -EPERM: it belongs to neither us, nor root, nor the user of home, or everybody may write there.
  */
 int guest_dir_open(const struct guest_home *home, const char *name);
 /* The same, made (0700) where it is missing. */
 int guest_dir_make(const struct guest_home *home, const char *name);
+/* What an error of the two means, for messages; static storage. */
+const char *guest_dir_error(int rc);
 /*
  * The path that guest_dir_open() means, for messages; "" where there is none.
  */

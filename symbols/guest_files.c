@@ -101,7 +101,7 @@ static void take_folder(const struct guest_home *home, const char *vm, struct gu
 	guest_dir_path(home, vm, path, sizeof(path));
 	if (dir < 0) {
 		if (dir != -ENOENT && dir != -EINVAL && !f->why[0])
-			snprintf(f->why, sizeof(f->why), "%.180s: %s", path, strerror(-dir));
+			snprintf(f->why, sizeof(f->why), "%.180s: %s", path, guest_dir_error(dir));
 		return;
 	}
 	for (int i = 0; i < FOUND_NR; i++) {

@@ -96,8 +96,10 @@ void load_host(const struct load_context *c, struct loaded *out)
 	if (rc)
 		return;
 	read_proc(c->root, "proc/modules", &modules); /* none: no modules */
-	load_kernel_text(c, &kallsyms, &modules, "/proc/kallsyms",
-			 "sudo kvmtop; as root: sysctl kernel.kptr_restrict=1", out, &stext);
+	load_kernel_text(
+		c, &kallsyms, &modules, "/proc/kallsyms",
+		"sudo kvmtop, or give it CAP_SYSLOG; as root: sysctl kernel.kptr_restrict=1", out,
+		&stext);
 	bytes_free(&kallsyms);
 	bytes_free(&modules);
 }

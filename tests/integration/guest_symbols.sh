@@ -77,6 +77,11 @@ is "$(fetch '../../etc/x y' -- "$TEST_TMP/in-guest")" 0 "any name will do"
 test -f "$XDG_CONFIG_HOME/kvmtop/guests/%2E.%2F..%2Fetc%2Fx%20y/kallsyms"
 ok $? "and stays in its folder"
 
+chmod 777 "$kept"
+is "$(fetch web01 -- "$TEST_TMP/in-guest")" 1 "a folder in which everybody may write is not used"
+like "$(cat "$TEST_TMP/err")" "$kept: it is another user's, or everybody may write there" "and why"
+chmod 700 "$kept"
+
 # With a VM of that name there is nothing to warn of.
 if [ -w /dev/kvm ]; then
 	cp "$BUILD/guests/tinyvm-run" "$TEST_TMP/qemu-system-x86_64"
@@ -119,6 +124,7 @@ if mount --bind "$TEST_TMP/passwd" /etc/passwd; then
 	mkdir "$TEST_TMP/roots"
 	ln -s "$TEST_TMP/roots" "$TEST_TMP/alice/.config/kvmtop/guests"
 	is "$(SUDO_UID=4242 fetch web01 -- "$TEST_TMP/in-guest")" 1 "a link in the way is refused"
+	like "$(cat "$TEST_TMP/err")" "no folder \\(symbolic links are not followed here\\)" "and said"
 	is "$(ls "$TEST_TMP/roots")" "" "and nothing is written behind it"
 	umount /etc/passwd
 else

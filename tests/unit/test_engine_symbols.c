@@ -313,6 +313,7 @@ static void a_page_has_its_module(void **state)
 	s = commit(&t.f, t.now + SEC);
 	vm = find_vm(s, "web01");
 	assert_non_null(strstr(vm->sym_why, "shown by module"));
+	assert_non_null(strstr(vm->sym_why, kallsyms)); /* which file that is of */
 	row = &s->symbols[vm->sym.first];
 	assert_string_equal(row->name, "[guest 0xffffffffc0a01000]");
 	assert_string_equal(row->module, "virtio_net");
