@@ -114,7 +114,7 @@ static void no_links_no_fifos(void **state)
 	put(e, "other/kallsyms", "ffffffff81000000 T elsewhere\n");
 	assert_int_equal(symlink("../../other", path_in(e, "kvmtop/guests/db01")), 0);
 	check_state(load(e, &(struct guest_vm){.name = "db01"}), SYMBOLS_NONE,
-		    "db01: Not a directory");
+		    "db01: no folder (symbolic links are not followed");
 	/* Where everybody may write, nobody's word counts. */
 	put(e, "kvmtop/guests/open/kallsyms", "ffffffff81000000 T a\n");
 	assert_int_equal(chmod(path_in(e, "kvmtop/guests/open"), 0777), 0);
