@@ -337,6 +337,7 @@ static bool open_row(const struct pane_ctx *c, struct view *view)
  */
 static int draw_reason(const struct pane_ctx *c, const struct area *a)
 {
+	const struct snap_sampling *s = &c->snap->sampling;
 	const struct snap_symbol *x = pane_selected(c);
 	bool guest = c->vm && c->vm->sym_why && c->vm->sym_why[0];
 	bool has = x && x->reason && x->reason[0];
@@ -349,7 +350,11 @@ static int draw_reason(const struct pane_ctx *c, const struct area *a)
 	}
 	if (has)
 		return pane_draw_reason(a, x->name, x->reason);
-	if (!c->snap->sampling.no_guest)
+	if (s->open && s->hz < s->wanted_hz && *s->why) {
+		snprintf(why, sizeof(why), "fewer samples than asked for: %s", s->why);
+		return pane_draw_reason(a, why, "");
+	}
+	if (!s->no_guest)
 		return 0;
 	return pane_draw_reason(a,
 				"no sample is ever in guest mode here: guests' time is in the "
@@ -382,7 +387,7 @@ static void draw(const struct pane_ctx *c, const struct area *a)
 static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 {
 	const struct snap_sampling *s = &c->snap->sampling;
-	char off[16] = "", lower[80] = "";
+	char off[16] = "", wanted[24] = "";
 
 	if (c->view->domains_off)
 		snprintf(off, sizeof(off), ", not %s%s%s%s",
@@ -391,9 +396,9 @@ static void subtitle(const struct pane_ctx *c, char *out, size_t size)
 			 c->view->domains_off & VIEW_KERNEL ? "K" : "",
 			 c->view->domains_off & VIEW_USER ? "U" : "");
 	if (s->hz < s->wanted_hz)
-		snprintf(lower, sizeof(lower), " (lowered%s%s)", *s->why ? ": " : "", s->why);
+		snprintf(wanted, sizeof(wanted), " of %u", s->wanted_hz);
 	if (s->open)
-		snprintf(out, size, "%s %u Hz%s%s", s->event, s->hz, lower, off);
+		snprintf(out, size, "%s %u%s Hz%s", s->event, s->hz, wanted, off);
 }
 
 static bool all_off(const struct view *v)

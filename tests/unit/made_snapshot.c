@@ -347,12 +347,13 @@ static void make_sampling(struct maker *k)
 			.event = "", .why = "", .wanted_hz = 997, .idle = value_na(WHY_NOT_OPEN)};
 		return;
 	}
-	k->s->sampling = (struct snap_sampling){.open = true,
-						.event = "cpu-clock",
-						.why = "",
-						.hz = 997,
-						.wanted_hz = 997,
-						.idle = figure(k, 30)};
+	k->s->sampling = (struct snap_sampling){
+		.open = true,
+		.event = "cpu-clock",
+		.why = k->m->few_samples ? "to stay within --max-overhead" : "",
+		.hz = k->m->few_samples ? 2500 : 997,
+		.wanted_hz = k->m->few_samples ? 20000 : 997,
+		.idle = figure(k, 30)};
 }
 
 #define EXITS_EACH 8

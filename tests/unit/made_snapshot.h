@@ -15,6 +15,7 @@ struct made {
 	bool no_exits; /* this KVM fires no kvm_entry and kvm_exit */
 	bool dropped; /* events were given up for their cost */
 	bool no_samples; /* nothing is sampled */
+	bool few_samples; /* fewer than asked for */
 	bool no_symbols; /* nobody knows the guests' symbols */
 	bool callers; /* the host's kernel tells guests' call chains */
 	bool slow; /* slow exits are looked for */

@@ -83,6 +83,7 @@ static const struct screen screens[] = {
 	{"symbols-guest-80x24", 24, 80, "j4HU", {.nvms = 4}, 9, false, false},
 	{"symbols-none-80x24", 24, 80, "j4", {.nvms = 4, .no_symbols = true}, 9, false, false},
 	{"symbols-off-80x24", 24, 80, "4", {.nvms = 4, .no_samples = true}, 9, false, false},
+	{"symbols-few-80x24", 24, 80, "j4", {.nvms = 4, .few_samples = true}, 9, false, false},
 	{"symbols-vcpu-80x24", 24, 80, "\r\r4\r", {.nvms = 4}, 9, false, false},
 	{"symbols-all-100x30", 30, 100, "g4\t\r", {.nvms = 4}, 9, false, false},
 	{"symbols-all-page-100x30", 30, 100, "g4\tj\r", {.nvms = 4}, 9, false, false},
