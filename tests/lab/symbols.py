@@ -22,7 +22,6 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import lab_guests
 import native as n
-from screen_lib import Terminal
 
 RESULTS = os.environ.get("RESULTS", "/tmp")
 TMP = os.environ.get("TEST_TMP", "/tmp")
@@ -340,29 +339,6 @@ def exit_code(guest):
         n.ok(mine and max(x["pct"] for x in mine) <= 100, f"{key}: shares are of the exits of that reason", mine[:3])
 
 
-def opened_exit():
-    """Enter on an exit: the code that makes it, of the VM on screen, while all VMs' exits are counted in the kernel."""
-    g = n.Guest("-m", "user", "-l", "inf", "-r", 50, "out:5").go()
-    other = n.Guest("-m", "user", "-l", "inf", "out:inf").go()
-    t = Terminal(f"{n.KVMTOP} --color never --events-by bpf --max-overhead 0 -p {g.pid},{other.pid}", 120, 36)
-    n.ok(t.until(lambda s: str(g.pid) in s and str(other.pid) in s, 60) is not None, "the VMs are on screen", t.text())
-    t.keys("/")
-    t.keys("-l", str(g.pid))
-    t.keys("Enter")
-    t.keys("Enter")
-    n.ok(t.until(lambda s: re.search(rf"^ kvmtop \S*{g.pid} ", s, re.M), 30) is not None, "one of them is", t.text())
-    t.keys("2")
-    n.ok(t.until(lambda s: re.search(r"^ +io ", s, re.M), 60) is not None, "its exits are", t.text())
-    t.keys("Enter")
-    got = t.until(lambda s: "the guest code that makes it" in s and re.search(r"^ +[\d.]+% +\[guest 0x", s, re.M), 60)
-    n.ok(got is not None, "Enter: the code that makes the exit", t.text())
-    n.ok("bpf" in t.text(), "and they are counted in the kernel", t.text())
-    t.keys("q")
-    t.end()
-    g.stop()
-    other.stop()
-
-
 def qemu_guests():
     why = lab_guests.missing()
     if why:
@@ -375,8 +351,7 @@ def qemu_guests():
 
 
 def main():
-    parts = {f.__name__: f for f in (known_shares, without_symbols, of_another_kernel, throttled, split_beside_perf, opened_exit,
-                                      qemu_guests)}
+    parts = {f.__name__: f for f in (known_shares, without_symbols, of_another_kernel, throttled, split_beside_perf, qemu_guests)}
     for name in sys.argv[1:] or parts:
         start = time.monotonic()
         parts[name]()
