@@ -198,14 +198,21 @@ def cycles():
     n.same(vm["read"], [0, 0], "cycles of one mode alone, and instructions: not counted")
 
 
-def cycles_interrupt():
-    khz = run("mark")[0]["khz"]
-    vm, = run(program(count(CYCLES, value=-200 * khz, flags=ON | INTERRUPT), *["spin:2000000 rdpmc:0 mark"] * 60))
+def interrupts_at_its_end(what, *start):
+    """Cycles from 200 ms of them below the counter's end on, which `start` has begun."""
+    vm, = run(program(*start, *["spin:2000000 rdpmc:0 mark"] * 60))
     nmis, over = [m["nmis"] for m in vm["mark"]], [v < 1 << (WIDTH - 1) for v in vm["read"]]
-    n.ok(over[-1], "a counter 200 ms of cycles below its end went over it", vm["read"])
+    n.ok(over[-1], f"{what} 200 ms of cycles below its end went over it", vm["read"])
     first = over.index(True)
-    n.ok(not any(nmis[:max(first - 1, 0)]), "no interrupt before it did", (first, nmis))
-    n.same(set(nmis[first + 1:]), {1}, "one after it did")
+    n.ok(not any(nmis[:max(first - 1, 0)]), f"{what}: no interrupt before it did", (first, nmis))
+    n.same(set(nmis[first + 1:]), {1}, f"{what}: one after it did")
+
+
+def cycles_interrupt():
+    end = -200 * run("mark")[0]["khz"]
+    interrupts_at_its_end("a counter", count(CYCLES, value=end, flags=ON | INTERRUPT))
+    interrupts_at_its_end("one written while it counts", count(CYCLES, flags=ON | INTERRUPT), "spin:60000000",
+                          f"wrmsr:{COUNTER:#x}:{end & ((1 << WIDTH) - 1):#x}")
 
 
 def debugfs_and_rdpmc():
