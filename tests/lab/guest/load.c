@@ -9,11 +9,13 @@
  *   load NAME [N]  "on NAME"; N times, then "did NAME N", or until
  *   stop           "off"
  *   symbol NAME    "symbol NAME ADDRESS": where its kernel has it; 0: it has not
- *   count EVENT PERIOD DO  "count N SAMPLES NS": CPU 0's count of an event (a raw one in
- * hexadecimal; 0: cycles) and its samples each PERIOD (0: none) in the time that DO took: spin or
- * sleep for 2 s, or port, a thousand of that load; "count -ERRNO 0 0" where it cannot steal "steal
- * N": what its kernel was told was stolen from all its CPUs, in clock ticks end            powers
- * the guest off
+ *   count EVENT PERIOD DO
+ *                  "count N SAMPLES NS": CPU 0's count of an event (a raw one in hexadecimal;
+ *                  0: cycles) and its samples each PERIOD (0: none) in the time that DO took: sleep
+ *                  for 2 s; port, a thousand of that load; or spin, until there is another line,
+ *                  after the answer "counting". "count -ERRNO 0 0" where it cannot.
+ *   steal          "steal N": what its kernel was told was stolen from all its CPUs, in clock ticks
+ *   end            powers the guest off
  *
  * Loads: syscall (getppid), lock (two threads on one table of descriptors), memory (pages touched
  * and given back), shrink (dentries made and dropped), net (UDP over loopback), user (a function of
@@ -23,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,7 +49,7 @@
 #define ROUND 1000 /* what one call of a load does, where it does many */
 #define MEMORY (8u << 20)
 #define RING_PAGES 8
-#define COUNT_NS 2000000000ll
+#define SLEEP_US 2000000
 
 static void load_syscall(void)
 {
@@ -199,18 +202,25 @@ static long long now_ns(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
+static bool another_line(void)
+{
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+
+	return poll(&in, 1, 0) > 0;
+}
+
 static void count_while(const char *what)
 {
-	long long end = now_ns() + COUNT_NS;
-
-	if (!strcmp(what, "sleep"))
-		usleep(COUNT_NS / 1000);
-	else if (!strcmp(what, "port"))
+	if (!strcmp(what, "sleep")) {
+		usleep(SLEEP_US);
+	} else if (!strcmp(what, "port")) {
 		for (int i = 0; i < ROUND; i++)
 			load_port();
-	else
-		while (now_ns() < end)
+	} else {
+		say("counting", "", 0);
+		while (!another_line())
 			load_user();
+	}
 }
 
 /* On CPU 0, as a whole: what it does when this program sleeps is counted as well. */
@@ -232,12 +242,27 @@ static int open_count(unsigned long long event, unsigned long long period)
 	return (int)syscall(SYS_perf_event_open, &a, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* How many are in the ring, which is never so full that it begins anew. */
+static unsigned count_samples(const struct perf_event_mmap_page *ring)
+{
+	const char *data = (const char *)ring + ring->data_offset;
+	unsigned n = 0;
+
+	for (unsigned long long at = 0; at < ring->data_head;) {
+		const struct perf_event_header *h = (const void *)(data + at);
+
+		n += h->type == PERF_RECORD_SAMPLE;
+		at += h->size;
+	}
+	return n;
+}
+
 static void tell_count(unsigned long long event, unsigned long long period, const char *what)
 {
 	int fd = open_count(event, period), len;
 	struct perf_event_mmap_page *ring;
 	long long t = 0, n = fd < 0 ? -errno : 0;
-	unsigned long long samples = 0;
+	unsigned samples = 0;
 	char line[96];
 
 	if (fd >= 0) {
@@ -250,11 +275,11 @@ static void tell_count(unsigned long long event, unsigned long long period, cons
 		t = now_ns() - t;
 		if (ring == MAP_FAILED || read(fd, &n, sizeof(n)) != sizeof(n))
 			exit(1);
-		samples = ring->data_head / (sizeof(struct perf_event_header) + sizeof(uint64_t));
+		samples = count_samples(ring);
 		munmap(ring, (1 + RING_PAGES) * 4096);
 		close(fd);
 	}
-	len = snprintf(line, sizeof(line), "count %lld %llu %lld\n", n, samples, t);
+	len = snprintf(line, sizeof(line), "count %lld %u %lld\n", n, samples, t);
 	if (len > 0 && write(1, line, (size_t)len) != len)
 		exit(1);
 }
