@@ -117,13 +117,18 @@ def busy_neighbour():
 
 
 def until_kept_waiting(seconds, *vcpus):
-    """Runs vCPUs, or nothing, until this thread was ready for so long and not run: that a busy CPU gives its half of the
-    time to each, nobody promises."""
+    """
+    Runs vCPUs, or nothing, until this thread was ready for so long and not run: that a busy CPU gives its half of the
+    time to each, nobody promises. Returns its run delay before they ran last: what they have as steal reaches so far at
+    least, as what a thread has waited is added when it enters a guest.
+    """
     tid = threading.get_native_id()
-    start = run_delay("self", tid)
-    while run_delay("self", tid) < start + seconds:
+    start = before = run_delay("self", tid)
+    while before < start + seconds:
+        before = run_delay("self", tid)
         for v in vcpus:
             v.once()
+    return before
 
 
 # --- tests --------------------------------------------------------------------------------------
@@ -187,8 +192,11 @@ def starved():
     top = n.Kvmtop(delay=0.5).skip(4)
     first = len(top.records)
     top.skip(8)
-    got = [vm["vcpus"][0]["steal_pct"] for r in top.end()[first:first + 8] for vm in n.vms_of(r, idle.pid)]
-    n.ok(len(got) == 8 and min(got) >= 85, "kvmtop: a starved vCPU's steal in every interval", got)
+    got = [(vm["vcpus"][0]["steal_pct"], vm["vcpus"][0]["cpu_pct"]) for r in top.end()[first:first + 8]
+           for vm in n.vms_of(r, idle.pid)]
+    # Where the lab's CPU loses its real one just when the vCPU had its turn, that was a long one.
+    n.ok(len(got) == 8 and min(map(sum, got)) >= 85, "kvmtop: a starved vCPU's steal in every interval, but when it ran", got)
+    n.ok(sum(steal for steal, _cpu in got) >= 50 * len(got), "and most of the time it did not", got)
     busy.stop()
     idle.kill()
 
@@ -220,8 +228,7 @@ def before_the_first_vcpu():
         v.once()
         seen["at first"] = gstime(f"self/task/{tid}")
         seen["until"] = run_delay("self", tid)
-        until_kept_waiting(1, v)
-        before = run_delay("self", tid)
+        before = until_kept_waiting(1, v)
         seen["then"] = gstime(f"self/task/{tid}")
         seen["delay"] = (before, run_delay("self", tid))
 
@@ -232,7 +239,7 @@ def before_the_first_vcpu():
     n.ok(seen["waited"] >= 1, "it waited before it was a vCPU", seen)
     n.ok(seen["at first"] <= seen["until"] - seen["waited"] + 2 / TICKS, "which is not steal", seen)
     least, most = seen["delay"][0] - seen["until"], seen["delay"][1] - seen["waited"]
-    n.ok(least - 0.1 <= seen["then"] <= most + 0.1, "what it waited since is", seen)
+    n.ok(least - 2 / TICKS <= seen["then"] <= most + 2 / TICKS, "what it waited since is", seen)
 
 
 def two_vcpus_of_one_thread():
@@ -241,18 +248,21 @@ def two_vcpus_of_one_thread():
     def body():
         tid = threading.get_native_id()
         a.once()
+        seen["first"] = run_delay("self", tid)
         b.once()
-        g0, d0 = gstime(f"self/task/{tid}"), run_delay("self", tid)
-        until_kept_waiting(1, a, b)
-        seen["steal"] = gstime(f"self/task/{tid}") - g0
-        seen["delay"] = run_delay("self", tid) - d0
+        before = gstime(f"self/task/{tid}")
+        seen["from"] = run_delay("self", tid)
+        seen["until"] = until_kept_waiting(1, a, b)
+        seen["steal"] = gstime(f"self/task/{tid}") - before
+        seen["last"] = run_delay("self", tid)
 
     in_thread(body)
     neighbour.kill()
     neighbour.wait()
     n.say(str(seen))
-    n.ok(seen["delay"] > 0.5, "a thread that runs two vCPUs in turn: it did wait", seen)
-    n.near(seen["steal"], seen["delay"], 0.07 * seen["delay"] + 0.1, "its waiting counts once")
+    least, most = seen["until"] - seen["from"], seen["last"] - seen["first"]
+    n.ok(least > 0.5, "a thread that runs two vCPUs in turn: it did wait", seen)
+    n.ok(least - 2 / TICKS <= seen["steal"] <= most + 2 / TICKS, "its waiting counts once", seen)
 
 
 def exec_keeps_it():
