@@ -11,7 +11,7 @@ note=kernel-support/checked
 
 # Of the contents alone: the same for a checkout anywhere. What is written about them does not count.
 inputs() {
-	find kernel-support tests/kernel tests/guests/chain-run.c tests/guests/pmu-run.c -type f \
+	find kernel-support tests/kernel tests/guests/chain-run.c tests/guests/pmu-run.c tests/guests/vmm.h -type f \
 		! -name '*.md' ! -name checked ! -name 'each_step.sh' ! -name '*.pyc' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-20
 }
 
