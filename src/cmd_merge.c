@@ -152,6 +152,22 @@ static int open_inputs(struct merge *m, const char *root, struct merge_found *fo
 
 /* --- what is said beside the lines --- */
 
+static void put_spans(const struct merge_cpu *c, struct out *out)
+{
+	const char *before = "offset ";
+
+	for (size_t i = 0; i < c->nspans; i++) {
+		const struct merge_span *s = &c->span[i];
+
+		if (!i && c->nspans > 1 && !s->offset)
+			continue; /* a new vCPU's, before anybody gave it one */
+		out_printf(out, "%s%" PRId64, before, (int64_t)s->offset);
+		if (i)
+			out_printf(out, " from %" PRIu64 " on", s->from);
+		before = ", ";
+	}
+}
+
 static void put_cpu(const struct merge_input *g, unsigned cpu, struct out *out)
 {
 	const struct merge_cpu *c = &g->cpu[cpu];
@@ -161,11 +177,7 @@ static void put_cpu(const struct merge_input *g, unsigned cpu, struct out *out)
 	out_printf(out, "# %s [%03u] is vCPU %u: ", name, cpu, merge_vcpu_of(g, cpu));
 	if (c->borrowed)
 		out_text(out, "its offset is not known, another vCPU's is taken: ");
-	if (c->nspans == 1)
-		out_printf(out, "offset %" PRId64, (int64_t)c->span[0].offset);
-	for (size_t i = 1; i < c->nspans; i++)
-		out_printf(out, "%s%" PRId64 " from %" PRIu64 " on", i > 1 ? ", " : "offset ",
-			   (int64_t)c->span[i].offset, c->span[i].from);
+	put_spans(c, out);
 	if (c->scale.ratio)
 		out_printf(out, ", scaled by %" PRIu64 " / 2^%u", c->scale.ratio,
 			   c->scale.frac_bits);

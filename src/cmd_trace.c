@@ -37,8 +37,11 @@
 #define SECONDS 5.0
 /* Without a command for the guest: time to start the script there by hand. */
 #define SECONDS_BY_HAND 60.0
-/* A guest's half that does not end by itself: a command that waits for a password, say. */
-#define GUEST_MORE_NS (60 * NS_PER_S)
+/*
+ * A guest that is busy takes its time to begin and to print. What does not end by itself is a
+ * command that waits for a password, say.
+ */
+#define GUEST_MORE_NS (300 * NS_PER_S)
 #define BUFFER_KB "16384" /* a CPU: two seconds of a VM that only leaves guest mode */
 
 /* The host's half: what leaves guest mode and why, and who else runs on the vCPUs' CPUs. */

@@ -3,11 +3,10 @@
  * One chronological text of many (merge.h): a stream an input, or a stream a CPU of a guest whose
  * CPUs have different offsets, each in its own order; the stream with the earliest line is next.
  */
-#include "merge.h"
+#include "merge_place.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,167 +14,19 @@
 #include "out.h"
 #include "text.h"
 
-#define NOTES_MAX 100 /* places a stream and kind that are said; more are counted */
-#define NAME_MAX_SHOWN 100
 #define ESCAPED_MAX 10 /* bytes that one byte becomes at most */
-
-enum note { NOTE_BACK, NOTE_NO_SPAN, NOTE_TWO, NOTE_GAP, NOTE_WROTE, NOTE_DOUBT, NOTES };
-
-struct place {
-	size_t span;
-	uint64_t stamp; /* of the event before */
-	bool seen, gap_said, two_said;
-};
-
-struct stream {
-	const struct merge_input *in;
-	bool host;
-	struct tracetext *t;
-	struct tracetext_event e;
-	uint64_t tsc; /* the host's, of e */
-	uint64_t key; /* the order: never less than that of the line before */
-	struct place *place; /* by guest CPU */
-	unsigned said[NOTES];
-	char note[400]; /* what is to be said before e */
-	char prefix[NAME_MAX_SHOWN + 2];
-	size_t prefix_len;
-	uint64_t outside; /* lines that lie before or behind the host's trace */
-};
 
 struct run {
 	struct merge *m;
 	struct out *out;
-	struct stream *stream, **heap;
+	struct merge_stream *stream, **heap;
 	size_t nstreams, nheap;
 	char *plain, *shown; /* a line before and after it is escaped */
 	size_t plain_size, shown_size;
 };
 
-/* --- where an event belongs --- */
-
-__attribute__((format(printf, 3, 4))) static void say(struct stream *s, enum note kind,
-						      const char *fmt, ...)
-{
-	size_t n = strlen(s->note);
-	va_list ap;
-
-	if (++s->said[kind] > NOTES_MAX)
-		return;
-	n += (size_t)snprintf(s->note + n, sizeof(s->note) - n,
-			      "# %.*s[%03u]: ", (int)s->prefix_len, s->prefix, s->e.cpu);
-	va_start(ap, fmt);
-	n += (size_t)vsnprintf(s->note + n, sizeof(s->note) - n, fmt, ap);
-	va_end(ap);
-	if (n + 1 < sizeof(s->note))
-		memcpy(s->note + n, "\n", 2);
-	else
-		memcpy(s->note + sizeof(s->note) - 2, "\n", 2);
-}
-
-static void place_host(struct stream *s)
-{
-	s->tsc = s->e.ts;
-	if (s->place->seen && s->tsc < s->place->stamp)
-		say(s, NOTE_BACK, "the host's TSC steps back by %" PRIu64 " cycles here",
-		    s->place->stamp - s->tsc);
-	s->place->seen = true;
-	s->place->stamp = s->tsc;
-}
-
-/* The guest's stamps step back although the next span does not begin with a step. */
-static void unexplained(struct stream *s, uint64_t by)
-{
-	say(s, NOTE_BACK,
-	    "time stamps step back by %" PRIu64 " cycles and no change of the offset is known: "
-	    "the guest wrote its TSC; the order is not certain from here on",
-	    by);
-}
-
-static void entered(struct stream *s, const struct merge_cpu *c, size_t span)
-{
-	if (c->span[span].back)
-		say(s, NOTE_WROTE,
-		    "the guest's TSC was set back at %" PRIu64 ": a kernel's ring buffer can give "
-		    "the lines after that stamps that are too late; their order is not certain",
-		    c->span[span].from);
-}
-
-static void doubts(struct stream *s, struct place *p, const struct merge_cpu *c, uint64_t stamp)
-{
-	const struct merge_span *span = &c->span[p->span];
-	size_t later;
-
-	if (span->uncertain && !p->gap_said) {
-		p->gap_said = true;
-		say(s, NOTE_GAP,
-		    "a change of the offset between %" PRIu64 " and %" PRIu64 " is missing from "
-		    "the host's trace: the order of these lines is not certain",
-		    span->from, span->to);
-	}
-	if (p->two_said || p->span + 1 >= c->nspans || !c->span[p->span + 1].back)
-		return;
-	if (merge_fits(c, stamp, p->span, &later) > 1) {
-		p->two_said = true;
-		say(s, NOTE_TWO,
-		    "the guest reads these stamps twice, before and after its TSC is set back at "
-		    "%" PRIu64 ": shown as before",
-		    c->span[p->span + 1].from);
-	}
-}
-
-static void first_of_cpu(struct stream *s, struct place *p, const struct merge_cpu *c)
-{
-	p->span = c->start;
-	p->seen = true;
-	if (c->borrowed)
-		say(s, NOTE_DOUBT, "the offset of vCPU %u is not known: another vCPU's is taken",
-		    merge_vcpu_of(s->in, s->e.cpu));
-	if (c->doubtful)
-		say(s, NOTE_DOUBT,
-		    "its first stamp fits several offsets that the vCPU had: the latest is taken");
-}
-
-static void move(struct stream *s, struct place *p, const struct merge_cpu *c, size_t to)
-{
-	if (to == p->span)
-		return;
-	p->span = to;
-	p->gap_said = p->two_said = false;
-	entered(s, c, to);
-}
-
-static void place_guest(struct stream *s)
-{
-	const struct merge_cpu *c = &s->in->cpu[s->e.cpu];
-	struct place *p = &s->place[s->e.cpu];
-	uint64_t stamp = s->e.ts;
-	bool back = p->seen && stamp < p->stamp;
-	size_t to, n;
-
-	if (!p->seen)
-		first_of_cpu(s, p, c);
-	n = merge_fits(c, stamp, p->span, &to);
-	if (n && back && to == p->span) {
-		/* Within one offset time does not go back: it is a later one, if there is any. */
-		if (n > 1)
-			merge_fits(c, stamp, p->span + 1, &to);
-		else
-			unexplained(s, p->stamp - stamp);
-	}
-	if (n)
-		move(s, p, c, to);
-	else if (back)
-		unexplained(s, p->stamp - stamp);
-	else
-		say(s, NOTE_NO_SPAN,
-		    "no offset that the vCPU had gives this line's time: its place is not certain");
-	doubts(s, p, c, stamp);
-	p->stamp = stamp;
-	s->tsc = tsc_to_host(stamp, &c->scale, c->span[p->span].offset);
-}
-
 /* Reads the stream's next event and places it. 1, 0 at its end, -errno. */
-static int load(struct run *r, struct stream *s)
+static int load(struct run *r, struct merge_stream *s)
 {
 	int rc = tracetext_next(s->t, &s->e);
 
@@ -183,12 +34,12 @@ static int load(struct run *r, struct stream *s)
 		return rc;
 	s->note[0] = '\0';
 	if (s->host) {
-		place_host(s);
+		merge_place_host(s);
 	} else {
 		/* The file grew since it was first read. */
 		if (s->e.cpu >= s->in->ncpus || !s->in->cpu[s->e.cpu].nspans)
 			return 0;
-		place_guest(s);
+		merge_place_guest(s);
 		s->outside += s->tsc < r->m->host.first || s->tsc > r->m->host.last;
 	}
 	if (s->tsc > s->key)
@@ -237,7 +88,7 @@ static int put_escaped(struct run *r, const struct pieces *p)
 	return 0;
 }
 
-static int put_pieces(struct run *r, const struct stream *s, const struct pieces *p)
+static int put_pieces(struct run *r, const struct merge_stream *s, const struct pieces *p)
 {
 	int rc = 0;
 
@@ -254,7 +105,7 @@ static int put_pieces(struct run *r, const struct stream *s, const struct pieces
 }
 
 /* The event's line, with the host's TSC in place of its stamp and no narrower than that. */
-static int put_event(struct run *r, const struct stream *s)
+static int put_event(struct run *r, const struct merge_stream *s)
 {
 	const struct tracetext_event *e = &s->e;
 	size_t behind = e->stamp + e->stamp_len;
@@ -268,7 +119,7 @@ static int put_event(struct run *r, const struct stream *s)
 }
 
 /* Lines that stand before or behind the event's, as they are. */
-static int put_lines(struct run *r, const struct stream *s, const char *text, size_t len)
+static int put_lines(struct run *r, const struct merge_stream *s, const char *text, size_t len)
 {
 	int rc = 0;
 
@@ -286,7 +137,7 @@ static int put_lines(struct run *r, const struct stream *s, const char *text, si
 	return rc;
 }
 
-static int emit(struct run *r, const struct stream *s)
+static int emit(struct run *r, const struct merge_stream *s)
 {
 	const struct tracetext_event *e = &s->e;
 	size_t end = e->line + e->line_len;
@@ -303,7 +154,7 @@ static int emit(struct run *r, const struct stream *s)
 
 /* --- streams --- */
 
-static bool before(const struct stream *a, const struct stream *b)
+static bool before(const struct merge_stream *a, const struct merge_stream *b)
 {
 	return a->key != b->key ? a->key < b->key : a < b;
 }
@@ -314,7 +165,7 @@ static void sift(struct run *r)
 
 	for (;;) {
 		size_t child = 2 * i + 1;
-		struct stream *s = r->heap[i];
+		struct merge_stream *s = r->heap[i];
 
 		if (child >= r->nheap)
 			return;
@@ -331,7 +182,7 @@ static void sift(struct run *r)
 static void rise(struct run *r)
 {
 	for (size_t i = r->nheap - 1; i && before(r->heap[i], r->heap[(i - 1) / 2]);) {
-		struct stream *s = r->heap[i];
+		struct merge_stream *s = r->heap[i];
 
 		r->heap[i] = r->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
@@ -360,8 +211,8 @@ static bool is_uniform(const struct merge_input *g)
 
 static int stream_open(struct run *r, const struct merge_input *in, int cpu, int width)
 {
-	struct stream *s = &r->stream[r->nstreams];
-	char name[NAME_MAX_SHOWN];
+	struct merge_stream *s = &r->stream[r->nstreams];
+	char name[MERGE_NAME_SHOWN];
 	int rc = tracetext_open(in->fd, 0, &s->t);
 
 	if (rc < 0)
@@ -386,7 +237,7 @@ static int stream_open(struct run *r, const struct merge_input *in, int cpu, int
 
 static int prefix_width(const struct merge *m)
 {
-	char name[NAME_MAX_SHOWN];
+	char name[MERGE_NAME_SHOWN];
 	size_t width = utf8_width(m->host.name);
 
 	for (size_t i = 0; i < m->nguests; i++) {
@@ -394,7 +245,7 @@ static int prefix_width(const struct merge *m)
 		if (utf8_width(name) > width)
 			width = utf8_width(name);
 	}
-	return width < NAME_MAX_SHOWN ? (int)width : NAME_MAX_SHOWN;
+	return width < MERGE_NAME_SHOWN ? (int)width : MERGE_NAME_SHOWN;
 }
 
 static int open_all(struct run *r)
@@ -429,7 +280,7 @@ static int merge_streams(struct run *r)
 	int rc;
 
 	while (r->nheap) {
-		struct stream *s = r->heap[0];
+		struct merge_stream *s = r->heap[0];
 
 		rc = emit(r, s);
 		if (!rc)
@@ -447,13 +298,13 @@ static int merge_streams(struct run *r)
 static void sum_up(struct run *r)
 {
 	for (size_t i = 0; i < r->nstreams; i++) {
-		struct stream *s = &r->stream[i];
+		struct merge_stream *s = &r->stream[i];
 		struct merge_input *in = s->host ? &r->m->host : &r->m->guest[s->in - r->m->guest];
 
 		in->outside += s->outside;
-		for (int k = 0; k < NOTES; k++)
-			if (s->said[k] > NOTES_MAX)
-				in->unsaid += s->said[k] - NOTES_MAX;
+		for (int k = 0; k < MERGE_NOTES; k++)
+			if (s->said[k] > MERGE_NOTES_MAX)
+				in->unsaid += s->said[k] - MERGE_NOTES_MAX;
 		tracetext_close(s->t);
 		free(s->place);
 	}

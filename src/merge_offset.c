@@ -65,31 +65,46 @@ static void span_add(struct merge_cpu *c, uint64_t from, uint64_t to, uint64_t o
 	c->span[c->nspans++] = (struct merge_span){from, to, offset, back, uncertain};
 }
 
+/* The first epoch from i on that changed the offset: KVM also writes one that is there already. */
+static size_t change(const struct tsc_chain *chain, size_t i)
+{
+	while (i < chain->n && chain->epoch[i].next == chain->epoch[i].prev && !chain->epoch[i].gap)
+		i++;
+	return i;
+}
+
+/* What begins with epoch i, until the change `end`. */
+static void spans_of(struct merge_cpu *c, const struct tsc_chain *chain, size_t i, size_t end)
+{
+	const struct tsc_epoch *e = &chain->epoch[i], *next = &chain->epoch[end];
+	uint64_t to = end < chain->n ? next->at : UINT64_MAX;
+	bool unknown = end < chain->n && next->gap;
+
+	span_add(c, e->at, to, e->next, (int64_t)(e->next - e->prev) < 0, unknown);
+	if (unknown)
+		span_add(c, e->at, to, next->prev, (int64_t)(next->prev - e->next) < 0, true);
+}
+
 /* chain NULL: one offset for all time. */
 static int make_spans(struct merge *m, struct merge_cpu *c, const struct tsc_chain *chain,
 		      uint64_t offset)
 {
-	size_t n = chain ? chain->n : 0;
+	size_t i = chain ? change(chain, 0) : 0, next;
 
-	c->span = calloc(2 * n + 1, sizeof(*c->span));
+	c->span = calloc(2 * (chain ? chain->n : 0) + 1, sizeof(*c->span));
 	if (!c->span)
 		return -ENOMEM;
-	if (!n) {
+	if (chain)
+		offset = chain->epoch[0].prev;
+	if (!chain || i == chain->n) {
 		span_add(c, 0, UINT64_MAX, offset, false, false);
 		return 0;
 	}
-	/* A new vCPU's offset is 0: what the guest shows before is nothing, or within this trace.
-	 */
-	span_add(c, chain->epoch[0].prev ? 0 : m->host.first, chain->epoch[0].at,
-		 chain->epoch[0].prev, false, false);
-	for (size_t i = 0; i < n; i++) {
-		const struct tsc_epoch *e = &chain->epoch[i];
-		uint64_t to = i + 1 < n ? e[1].at : UINT64_MAX;
-		bool unknown = i + 1 < n && e[1].gap;
-
-		span_add(c, e->at, to, e->next, (int64_t)(e->next - e->prev) < 0, unknown);
-		if (unknown)
-			span_add(c, e->at, to, e[1].prev, (int64_t)(e[1].prev - e->next) < 0, true);
+	/* A new vCPU's is 0: what the guest shows before is nothing, or within this trace. */
+	span_add(c, offset ? 0 : m->host.first, chain->epoch[i].at, offset, false, false);
+	for (; i < chain->n; i = next) {
+		next = change(chain, i + 1);
+		spans_of(c, chain, i, next);
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 from patience import PATIENCE
@@ -89,6 +90,8 @@ class QemuGuest:
                 "-kernel", os.environ["LAB_BZIMAGE" if moved else "LAB_KERNEL"],
                 "-initrd", os.environ["LAB_INITRD"], "-append", APPEND + ("" if moved else " nokaslr"),
                 "-serial", f"unix:{self.at}.console,server=on,wait=off",
+                "-chardev", f"socket,id=shell,path={self.at}.shell,server=on,wait=off",
+                "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=shell",
                 "-qmp", f"unix:{self.at}.qmp,server=on,wait=off", "-pidfile", f"{self.at}.pid"]
         with open(f"{self.at}.log", "wb") as log:
             p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -121,6 +124,14 @@ class QemuGuest:
         self.console.send("stop")
         if not self.console.until("off", 30):
             raise RuntimeError(f"{self.name} does not stop")
+
+    def shell(self):
+        """The words before `sh` of a command that runs its standard input there, once, as ssh does."""
+        self.console.send("shell")
+        if not self.console.until("on shell", 30):
+            raise RuntimeError(f"{self.name} has no shell")
+        return [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lab/guest/shell.py"),
+                f"{self.at}.shell"]
 
     def address(self, symbol):
         """Where its kernel has a symbol, by its own /proc/kallsyms; 0: it has none."""

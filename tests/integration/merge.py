@@ -4,6 +4,7 @@
 # beside: yes
 """kvmtop merge: texts whose order is known, and a real guest's readings of its TSC in a real host's trace."""
 
+import contextlib
 import os
 import pty
 import re
@@ -107,6 +108,30 @@ def changes():
     got = merge("-H", host, "-G", guest, "--offset", "0").stdout.decode().splitlines()
     at = [i for i, x in enumerate(got) if "host's TSC steps back by 100 cycles" in x]
     n.ok(len(at) == 1 and " b" in got[at[0] + 1], "the host's TSC steps back: said there", got)
+
+
+def set_back():
+    """
+    A ring buffer has differences of time from one line to the next, and none below 0; each page of it begins with the
+    time itself. Set back at 2000, the guest's lines of 2050, 2150 and 2300 are on the page of those before.
+    """
+    host = write("host", line(1000, "a") + epoch(2000, 0, 10000, 5000) + epoch(2010, 0, 5000, 5000) + line(2200, "b") +
+                 line(9000, "c"))
+    before = line(11500, "g1") + line(11900, "g2")
+    for name, stamps, places in (("as much later", (11900, 12000, 12150), (2000, 2100, 2250)),
+                                 ("at once", (11900, 11900, 11900), (2000, 2000, 2000))):
+        late = "".join(line(ts, f"g{3 + i}") for i, ts in enumerate(stamps))
+        r = merge("-H", host, "-G", write("guest", before + late + line(7600, "g6")))
+        n.same([x[1:] for x in shown(r) if x[0] == "g"],
+               [(1500, "g1"), (1900, "g2"), *((ts, f"g{3 + i}") for i, ts in enumerate(places)), (2600, "g6")],
+               f"a TSC that is set back: lines that still have the time before are behind it, {name}")
+        got = r.stdout.decode().splitlines()
+        at = [i for i, x in enumerate(got) if x in notes(r)]
+        n.same([(got[i].split("]: ")[1][:36], got[i + 1].split()[-1]) for i in at],
+               [("the guest's TSC was set back at 2000", "g3"), ("the guest's TSC was set back at 2000", "g6")],
+               f"and it is said where they begin and end, {name}")
+        n.ok("# g [000] is vCPU 0: offset 10000, 5000 from 2000 on\n" in r.stdout.decode(),
+             f"its offsets are those that it had, a write that changes nothing is none, {name}", got)
 
 
 def vcpus_and_guests():
@@ -218,25 +243,31 @@ def long_inputs():
 
 
 # --- a real guest ---------------------------------------------------------------------------------
-def record(*args):
-    """The host's trace while tsc-run ran, and what its guest read."""
-    at = f"{n.TRACEFS}/instances/kvmtop-test-{os.getpid()}"
+@contextlib.contextmanager
+def traced(events, kb):
+    """The host traces these events of KVM meanwhile, by its TSC, kb a CPU: a list that has the text in the end."""
+    at, text = f"{n.TRACEFS}/instances/kvmtop-test-{os.getpid()}", []
     os.mkdir(at)
     try:
-        for name, value in (("trace_clock", "x86-tsc"), ("buffer_size_kb", "4096"),
-                            *((f"events/kvm/{e}/enable", "1") for e in ("kvm_write_tsc_offset", "kvm_msr", "kvm_pio",
-                                                                        "kvm_userspace_exit"))):
+        for name, value in (("trace_clock", "x86-tsc"), ("buffer_size_kb", str(kb)),
+                            *((f"events/kvm/{e}/enable", "1") for e in events)):
             with open(f"{at}/{name}", "w", encoding="ascii") as f:
                 f.write(value)
-        p = n.child([TSC_RUN, *map(str, args)], stdout=subprocess.PIPE)
-        guest = p.communicate(timeout=60)[0]
+        yield text
         with open(f"{at}/tracing_on", "w", encoding="ascii") as f:
             f.write("0")
         with open(f"{at}/trace", "rb") as f:
-            host = f.read()
+            text.append(f.read())
     finally:
         os.rmdir(at)
-    return host, guest
+
+
+def record(*args):
+    """The host's trace while tsc-run ran, and what its guest read."""
+    with traced(("kvm_write_tsc_offset", "kvm_msr", "kvm_pio", "kvm_userspace_exit"), 4096) as host:
+        p = n.child([TSC_RUN, *map(str, args)], stdout=subprocess.PIPE)
+        guest = p.communicate(timeout=60)[0]
+    return host[0], guest
 
 
 def offset_is_taken(host):
@@ -301,6 +332,7 @@ def running_vm():
 def main():
     one_offset()
     changes()
+    set_back()
     vcpus_and_guests()
     refusals()
     forms()

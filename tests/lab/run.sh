@@ -23,6 +23,8 @@ silence=40
 # In the order in which they need each other; what is built into a kernel has no file.
 MODULES="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci netfs fscache
 9pnet 9pnet_virtio 9p irqbypass ccp kvm kvm-amd"
+# The guests': for their second port, and for what a guest does to its TSC.
+GUEST_MODULES="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console msr"
 
 die() {
 	echo "lab: $*" >&2
@@ -90,13 +92,14 @@ fetch_kernel() {
 	mv "$cache/kernel.new" "$cache/kernel"
 }
 
-put_modules() { # into the initramfs $1; their order goes into its file `modules`
-	local m path
-	for m in $MODULES; do
+put_modules() { # $2… into the initramfs $1; their order goes into its file `modules`
+	local d=$1 m path
+	: >"$d/modules"
+	for m in "${@:2}"; do
 		path=$(find "${modules:-/nowhere}" -name "$m.ko" -print -quit 2>/dev/null || :)
 		[ -n "$path" ] || continue
-		cp "$path" "$1/"
-		echo "$m.ko" >>"$1/modules"
+		cp "$path" "$d/"
+		echo "$m.ko" >>"$d/modules"
 	done
 }
 
@@ -107,8 +110,8 @@ make_initramfs() {
 	cp "$(command -v busybox)" "$d/bin/busybox"
 	cp "$top/tests/lab/init.sh" "$d/init"
 	chmod 755 "$d/init"
-	: >"$d/modules"
-	put_modules "$d"
+	# shellcheck disable=SC2086 # words are wanted
+	put_modules "$d" $MODULES
 	pack "$d" initramfs.cpio
 }
 
@@ -117,16 +120,19 @@ pack() { # the folder $1, which goes, into an initramfs $2
 	rm -rf "$1"
 }
 
-# For the guests: busybox and one program. Without that program there are no QEMU guests.
+# For the guests: busybox and our programs. Without those there are no QEMU guests.
 make_guest_initramfs() {
-	local d=$cache/guest load=$top/build/lab/programs/load
+	local d=$cache/guest programs=$top/build/lab/programs
 	rm -rf "$d" "$cache/guest.cpio"
-	[ -x "$load" ] || return 0
+	[ -x "$programs/load" ] || return 0
 	mkdir -p "$d"/{bin,proc,dev}
 	cp "$(command -v busybox)" "$d/bin/busybox"
-	cp "$load" "$d/load"
+	cp "$programs"/{load,write_tsc} "$d/"
 	cp "$top/tests/lab/guest/init.sh" "$d/init"
+	cp "$top/tests/lab/guest/shell.sh" "$d/shell"
 	chmod 755 "$d/init"
+	# shellcheck disable=SC2086 # words are wanted
+	[ "$guest_kernel" != "$kernel" ] || put_modules "$d" $GUEST_MODULES
 	pack "$d" guest.cpio
 }
 

@@ -9,6 +9,7 @@
  *   load NAME [N]  "on NAME"; N times, then "did NAME N", or until
  *   stop           "off"
  *   symbol NAME    "symbol NAME ADDRESS": where its kernel has it; 0: it has not
+ *   shell          "on shell": shell.sh waits for a script at the second port
  *   count EVENT PERIOD DO
  *                  "count N SAMPLES NS": CPU 0's count of an event (a raw one in hexadecimal;
  *                  0: cycles) and its samples each PERIOD (0: none) in the time that DO took: sleep
@@ -19,7 +20,8 @@
  *
  * Loads: syscall (getppid), lock (two threads on one table of descriptors), memory (pages touched
  * and given back), shrink (dentries made and dropped), net (UDP over loopback), user (a function of
- * its own, no kernel at all), port (writes to port 0xed, which nothing else uses).
+ * its own, no kernel at all), port (writes to port 0xed, which nothing else uses), hop (naps, on
+ * each CPU in turn).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -129,6 +131,21 @@ static void load_port(void)
 		exit(1);
 }
 
+/* Wakes, is woken, and moves: what a trace of the scheduler shows, on all CPUs. */
+static void load_hop(void)
+{
+	static unsigned cpus, cpu;
+	cpu_set_t set;
+
+	if (!cpus)
+		cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	CPU_ZERO(&set);
+	CPU_SET(cpu++ % cpus, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		exit(1);
+	usleep(1000);
+}
+
 static const struct load {
 	const char *name;
 	void (*once)(void);
@@ -136,7 +153,7 @@ static const struct load {
 } loads[] = {
 	{"syscall", load_syscall, 1}, {"lock", load_lock, 2}, {"memory", load_memory, 1},
 	{"shrink", load_shrink, 1},   {"net", load_net, 1},   {"user", load_user, 1},
-	{"port", load_port, 1},
+	{"port", load_port, 1},	      {"hop", load_hop, 1},
 };
 
 static void *run_for_ever(void *arg)
@@ -310,6 +327,21 @@ static void tell_symbol(const char *name)
 		_exit(1);
 }
 
+/* One at a time: it waits for the one before. */
+static void start_shell(void)
+{
+	static pid_t shell;
+
+	if (shell > 0)
+		waitpid(shell, NULL, 0);
+	shell = fork();
+	if (shell == 0) {
+		execl("/bin/busybox", "busybox", "sh", "/shell", NULL);
+		_exit(127);
+	}
+	say("on", "shell", 0);
+}
+
 static void obey(char *line, pid_t *running)
 {
 	unsigned long long event, period;
@@ -325,6 +357,8 @@ static void obey(char *line, pid_t *running)
 		tell_symbol(name);
 	} else if (sscanf(line, "count %llx %llu %15s", &event, &period, name) == 3) {
 		tell_count(event, period, name);
+	} else if (!strcmp(line, "shell")) {
+		start_shell();
 	} else if (!strcmp(line, "steal")) {
 		tell_steal();
 	} else if (!strcmp(line, "end")) {
