@@ -584,6 +584,10 @@ void kvm_bpf_why(int err, struct kvm_reason *out)
 		mend = "make BPF=1";
 		break;
 #endif
+	case ENOMEM:
+		why = "not enough memory";
+		mend = "ulimit -l and -v (hard), or LimitMEMLOCK= of the service";
+		break;
 	case EMFILE:
 		why = "not enough file descriptors";
 		mend = "ulimit -n (hard), or LimitNOFILE= of the service";

@@ -35,7 +35,7 @@ static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 	struct ex_cell *c = ex_set_get(&v->set, &o->key, &x->vcpu_limits);
 
 	if (!c) {
-		x->no_memory++;
+		x->lost++; /* no memory */
 		return false;
 	}
 	o->cell = c;
@@ -386,7 +386,7 @@ static bool find_other(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 	o->vm_cell = ex_set_other(&v->vm->set, &o->key, &x->vm_limits);
 	o->direct = true;
 	o->idle = true; /* who knows: it is not in %EXIT */
-	x->no_memory += !o->cell;
+	x->lost += !o->cell; /* no memory */
 	return o->cell;
 }
 
@@ -595,7 +595,7 @@ void exits_next_vm(struct exits *x, struct ex_vm *vm)
 void exits_next(struct exits *x, int64_t watermark)
 {
 	x->start = watermark;
-	x->lost = x->late = x->unmatched = x->no_memory = x->accesses = 0;
+	x->lost = x->late = x->unmatched = x->accesses = 0;
 	x->kinds_all = x->kinds;
 	x->entry_exit_all = x->entry_exit;
 	x->off_told_all = x->off_told;

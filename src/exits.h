@@ -82,7 +82,6 @@ struct ex_thread {
 	struct ex_vcpu *v; /* what it runs now, never NULL once it had an event */
 	struct ex_vcpu *own; /* for events before its vCPU is known; NULL mostly */
 	bool one_of_several; /* .own is what it runs now: vCPUs that no event tells apart */
-	struct ex_thread *next_new;
 };
 
 #define EX_CPUS 512 /* thread last seen there; more CPUs share an entry */
@@ -106,7 +105,7 @@ struct exits {
 	struct loss losses[EX_LOSSES];
 	unsigned nlosses;
 	int64_t loss_to; /* the latest .to: pairs that began later are whole */
-	uint64_t lost, late, unmatched, no_memory; /* of this interval */
+	uint64_t lost, late, unmatched; /* of this interval */
 	uint64_t accesses; /* events of this interval that prove a guest's exit: not vmexit, halt */
 	/*
 	 * A thread of one VM has events of another of its process in its own tables: all VMs must
@@ -165,7 +164,7 @@ void exits_vm_gone(struct exits *x, struct ex_vm *vm); /* takes it over */
 
 /*
  * The model's state of an object of the inventory, made at first use; NULL: no memory.
- * Implemented by model_state.c.
+ * Implemented by model.c.
  */
 struct ex_thread *state_ex_thread(struct inv_thread *t);
 struct ex_vcpu *state_ex_vcpu(struct inv_vcpu *v);

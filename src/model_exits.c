@@ -82,7 +82,7 @@ void model_fold_vm(struct model *m, const struct inv_vm *vm)
 	fold_threads(m, vm);
 	if (vm_state(vm) &&
 	    ex_set_add_now(&m->all.set, m->all.gen, &vm_state(vm)->ex.set, &m->ex.vm_limits))
-		m->ex.no_memory++;
+		m->ex.lost++; /* no memory: some are, how many is not known */
 }
 
 /* Decides once an interval how exit figures are known; see commit.exits. */
@@ -650,7 +650,7 @@ void model_host_exits(struct commit *c)
 
 	EX_EACH(&set->kind[KIND_VMEXIT], cell)
 	if (!cell->idle && hist_merge(&busy, &cell->now_hist))
-		c->m->ex.no_memory++;
+		c->m->lost++; /* no memory; the host's row is made: it is told with the next */
 	fill_picture(c, set, &busy, &host->ex);
 	hist_free(&busy);
 	host->ex.rate = host->exits_rate;
