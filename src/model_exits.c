@@ -647,10 +647,13 @@ void model_host_exits(struct commit *c)
 	struct snap_host *host = &c->s->host;
 	struct hist busy = {0};
 	const struct ex_cell *cell;
+	uint64_t lost = 0;
 
 	EX_EACH(&set->kind[KIND_VMEXIT], cell)
 	if (!cell->idle && hist_merge(&busy, &cell->now_hist))
-		c->m->lost++; /* no memory; the host's row is made: it is told with the next */
+		lost++; /* no memory */
+	host->lost += lost;
+	host->lost_total = c->m->lost_total += lost;
 	fill_picture(c, set, &busy, &host->ex);
 	hist_free(&busy);
 	host->ex.rate = host->exits_rate;
