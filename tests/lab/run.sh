@@ -221,6 +221,13 @@ next_line() {
 		r=0
 		IFS= read -r -t 1 line <&8 || r=$?
 		line=$part$line
+		case $r$line in
+		0*"Uhhuh. NMI received"* | 0*"Dazed and confused"*) # what an NMI makes one CPU say, whatever the others do
+			printf '%s\n' "${line%$'\r'}"
+			part=''
+			continue
+			;;
+		esac
 		[ "$r" -gt 128 ] || return "$((r != 0))"
 		part=$line quiet=$((quiet + 1))
 		[ "$quiet" -lt "$silence" ] || return 2
