@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * write_tsc CPU CYCLES: in a QEMU guest of the lab, adds to one CPU's TSC, and says on standard
- * error by how much.
+ * write_tsc CPU CYCLES: in a QEMU guest of the lab, adds to one CPU's TSC, by writing the MSR
+ * itself, and says on standard error what came of that: as much less as passed between reading and
+ * writing. IA32_TSC_ADJUST knows it.
  *
- * It writes IA32_TSC_ADJUST: KVM tells kvm-clock of a new offset then, and not when IA32_TSC is
- * written, which lets the guest's time jump with its TSC.
+ * KVM tells kvm-clock of a new offset when that MSR is written, and not with IA32_TSC: so it is
+ * written once more as it is, and the guest's time does not jump with its TSC.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define MSR_IA32_TSC 0x10
 #define MSR_IA32_TSC_ADJUST 0x3b
 
 static void get(int fd, off_t msr, uint64_t *to)
@@ -32,7 +34,7 @@ static void set(int fd, off_t msr, uint64_t to)
 
 int main(int argc, char **argv)
 {
-	uint64_t before, after;
+	uint64_t tsc, before, after;
 	char path[40];
 	int fd;
 
@@ -41,8 +43,10 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", atoi(argv[1]));
 	fd = open(path, O_RDWR);
 	get(fd, MSR_IA32_TSC_ADJUST, &before);
-	set(fd, MSR_IA32_TSC_ADJUST, before + (uint64_t)strtoll(argv[2], NULL, 10));
+	get(fd, MSR_IA32_TSC, &tsc);
+	set(fd, MSR_IA32_TSC, tsc + (uint64_t)strtoll(argv[2], NULL, 10));
 	get(fd, MSR_IA32_TSC_ADJUST, &after);
+	set(fd, MSR_IA32_TSC_ADJUST, after);
 	fprintf(stderr, "%lld\n", (long long)(after - before));
 	return 0;
 }
