@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 240
+# by-hand: yes, it switches so many tracepoints that the emulation fails in every second run (run.sh)
 """In the lab (run.sh): `kvmtop trace` of QEMU guests, whose kernels trace themselves. In what is merged each event of a
 guest lies between its vCPU's kvm_entry and kvm_exit: with one offset, with a vCPU that writes its TSC meanwhile,
 forwards and back, with vCPUs of different offsets, and with two guests at once."""

@@ -89,4 +89,11 @@ is "$(printf '%s\n' "$out" | grep -c '^ok   lab/')" 4 "both scripts, and the one
 # shellcheck disable=SC2016
 lab 'shift 3; for w; do echo "lab-begin ${w%%=*}"; echo "lab-end ${w%%=*} 0 0.1"; done' -t two
 is "$total" "6 passed, 0 failed, 0 skipped" "-t: only those that match"
+printf '# by-hand: yes, it says why\n' >"$made/tests/lab/three.py"
+# shellcheck disable=SC2016
+each='shift 3; for w; do echo "lab-begin ${w%%=*}"; echo "lab-end ${w%%=*} 0 0.1"; done'
+lab "$each"
+is "$total" "7 passed, 0 failed, 0 skipped" "a script that is run by hand is none of all"
+lab "$each" -t three
+like "$out" 'ok   lab/three' "by its name it is run"
 tap_done
