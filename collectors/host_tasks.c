@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "grow.h"
 #include "inventory.h"
 #include "procfs.h"
 #include "sysroot.h"
@@ -73,15 +74,8 @@ void host_tasks_free(struct host_tasks *h)
 
 static struct task *add_task(struct task_list *l)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 256;
-		struct task *t = reallocarray(l->task, cap, sizeof(*t));
-
-		if (!t)
-			return NULL;
-		l->task = t;
-		l->cap = cap;
-	}
+	if (!grow(&l->task, l->n, &l->cap, sizeof(*l->task)))
+		return NULL;
 	memset(&l->task[l->n], 0, sizeof(l->task[0]));
 	return &l->task[l->n++];
 }

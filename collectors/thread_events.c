@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "kvm_decode.h"
 #include "perf_thread.h"
 
@@ -111,15 +112,8 @@ static int open_one(struct thread_events *e, pid_t tid, size_t bytes)
 	struct thread_ring t = {.tid = tid, .wanted = true};
 	int rc;
 
-	if (e->n == e->room) {
-		size_t room = e->room ? 2 * e->room : 8;
-		struct thread_ring *more = reallocarray(e->thread, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		e->thread = more;
-		e->room = room;
-	}
+	if (!grow(&e->thread, e->n, &e->room, sizeof(*e->thread)))
+		return -ENOMEM;
 	rc = perf_thread_new(tid, e->id, e->nid, bytes, &t.ring);
 	if (rc)
 		return rc;

@@ -9,19 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "vms_priv.h"
 
 static int add_fd(struct kvm_fds *f, int fd, enum kvm_link what, int kvm_id)
 {
-	if (f->n == f->room) {
-		size_t room = f->room ? f->room * 2 : 16;
-		struct kvm_fd *bigger = realloc(f->f, room * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		f->f = bigger;
-		f->room = room;
-	}
+	if (!grow(&f->f, f->n, &f->room, sizeof(*f->f)))
+		return -ENOMEM;
 	f->f[f->n++] = (struct kvm_fd){.fd = fd, .what = what, .kvm_id = kvm_id};
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "grow.h"
 #include "vms_identify.h"
 #include "vms_priv.h"
 
@@ -56,15 +57,8 @@ static ssize_t read_list(struct vms *s)
 
 		if (procfs_parse_id(e->d_name, &pid) || !pid)
 			continue;
-		if (n == l->list_room) {
-			size_t room = n ? n * 2 : 1024;
-			pid_t *bigger = realloc(l->list, room * sizeof(*bigger));
-
-			if (!bigger)
-				break;
-			l->list = bigger;
-			l->list_room = room;
-		}
+		if (!grow(&l->list, n, &l->list_room, sizeof(*l->list)))
+			break;
 		sorted = sorted && (!n || l->list[n - 1] < pid);
 		l->list[n++] = pid;
 	}

@@ -14,7 +14,7 @@ from glob import glob
 # itself. A file belongs to the first layer that names it.
 LAYERS = {
     "ring": ("src/ring src/perf_rings src/perf_thread src/perfdata src/perfdata_* src/tracetext", "base"),
-    "base": ("src/sample src/hex src/decimal src/hist src/history src/clock src/fetch src/text src/value src/sysroot src/stream "
+    "base": ("src/sample src/hex src/decimal src/grow src/hist src/history src/clock src/fetch src/text src/value src/sysroot src/stream "
              "src/inventory src/inventory_* src/kvm_* src/symbolic src/perf_access src/perf_alive "
              "src/procfs src/cgroup src/hoststat src/utf8 src/snapshot src/demand src/filter "
              "src/tar src/host_facts src/host_facts_* src/own_path src/version src/priority src/out src/tsc "

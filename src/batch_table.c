@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "grow.h"
 #include "text.h"
 #include "when.h"
 
@@ -179,15 +180,8 @@ void batch_columns_free(struct batch_columns *c)
 
 static int push(struct batch_rows *rows, const struct batch_row *row)
 {
-	if (rows->n == rows->cap) {
-		size_t cap = rows->cap ? rows->cap * 2 : 64;
-		struct batch_row *grown = reallocarray(rows->row, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		rows->row = grown;
-		rows->cap = cap;
-	}
+	if (!grow(&rows->row, rows->n, &rows->cap, sizeof(*rows->row)))
+		return -ENOMEM;
 	rows->row[rows->n++] = *row;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "findings.h"
+#include "grow.h"
 #include "hoststat.h"
 
 #define STEAL_WARNING 10.0 /* the host is overcommitted */
@@ -89,16 +90,9 @@ static int64_t hold(struct look *l, const struct subject *s)
 	struct findings *f = l->f;
 	struct held *h = find_held(f, s);
 
-	if (!h && f->n == f->room) {
-		size_t room = f->room ? f->room * 2 : 16;
-		struct held *more = realloc(f->held, room * sizeof(*more));
-
-		if (!more)
-			return l->s->time;
-		f->held = more;
-		f->room = room;
-	}
 	if (!h) {
+		if (!grow(&f->held, f->n, &f->room, sizeof(*f->held)))
+			return l->s->time;
 		h = &f->held[f->n++];
 		*h = (struct held){.subject = *s, .since = l->s->time};
 	}
@@ -125,16 +119,9 @@ static struct snap_finding *add(struct look *l, const struct subject *subject, u
 {
 	struct snap_finding *r;
 
-	if (l->n == l->room) {
-		size_t room = l->room ? l->room * 2 : 8;
-
-		r = realloc(l->out, room * sizeof(*r));
-		if (!r) {
-			l->err = -ENOMEM;
-			return NULL;
-		}
-		l->out = r;
-		l->room = room;
+	if (!grow(&l->out, l->n, &l->room, sizeof(*l->out))) {
+		l->err = -ENOMEM;
+		return NULL;
 	}
 	r = &l->out[l->n++];
 	*r = (struct snap_finding){

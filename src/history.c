@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "snapshot.h"
 
 /* Never fewer than this many, whatever they weigh: stepping back one must always work. */
@@ -72,15 +73,8 @@ static size_t victim(const struct history *h)
 
 int history_push(struct history *h, struct snapshot *s)
 {
-	if (h->n == h->cap) {
-		size_t cap = h->cap ? h->cap * 2 : 64;
-		struct snapshot **at = realloc(h->at, cap * sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		h->at = at;
-		h->cap = cap;
-	}
+	if (!grow(&h->at, h->n, &h->cap, sizeof(struct snapshot *)))
+		return -ENOMEM;
 	h->at[h->n++] = snapshot_ref(s);
 	h->bytes += s->bytes;
 	while (h->bytes > h->budget && h->n > KEEP_LEAST)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "inventory_priv.h"
 
 struct inventory *inventory_new(void)
@@ -211,17 +212,9 @@ struct inv_vcpu *inventory_vcpu(const struct inv_vm *vm, int kvm_id)
 static int vcpu_reserve(struct inv_vm *vm)
 {
 	struct vm_node *node = node_of_vm(vm);
-	size_t room = node->vcpu_room ? node->vcpu_room * 2 : 4;
-	struct inv_vcpu **v;
 
-	if (vm->nvcpu < node->vcpu_room)
-		return 0;
-	v = realloc(vm->vcpu, room * sizeof(struct inv_vcpu *));
-	if (!v)
-		return -ENOMEM;
-	vm->vcpu = v;
-	node->vcpu_room = room;
-	return 0;
+	return grow(&vm->vcpu, vm->nvcpu, &node->vcpu_room, sizeof(struct inv_vcpu *)) ? 0
+										       : -ENOMEM;
 }
 
 struct inv_vcpu *inventory_add_vcpu(struct inventory *inv, struct inv_vm *vm, int kvm_id)

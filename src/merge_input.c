@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "merge.h"
 #include "text.h"
 
@@ -143,17 +144,8 @@ static int note_guest(struct merge_input *in, const struct tracetext_event *e)
 
 int merge_found_add(struct merge_found *found, const struct tsc_epoch *e)
 {
-	struct tsc_epoch *more;
-
-	if (found->n == found->cap) {
-		size_t cap = found->cap ? 2 * found->cap : 16;
-
-		more = reallocarray(found->epoch, cap, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		found->epoch = more;
-		found->cap = cap;
-	}
+	if (!grow(&found->epoch, found->n, &found->cap, sizeof(*found->epoch)))
+		return -ENOMEM;
 	found->epoch[found->n++] = *e;
 	return 0;
 }

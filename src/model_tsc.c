@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "grow.h"
 #include "model_rows.h"
 
 /* An interval; of guests that write faster the last one is kept. */
@@ -13,19 +14,10 @@
 
 static void add_note(struct model_tsc_notes *all, uint32_t vm, const struct snap_tsc_event *e)
 {
-	struct model_tsc_note *more;
-
 	if (all->n == NOTES_MOST)
 		all->n--;
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 64;
-
-		more = reallocarray(all->note, cap, sizeof(*more));
-		if (!more)
-			return;
-		all->note = more;
-		all->cap = cap;
-	}
+	if (!grow(&all->note, all->n, &all->cap, sizeof(*all->note)))
+		return;
 	all->note[all->n++] = (struct model_tsc_note){vm, *e};
 }
 

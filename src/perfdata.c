@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "perfdata_priv.h"
 
 #define MAGIC "PERFILE2"
@@ -27,21 +28,6 @@ struct file_header {
 };
 
 /* ---- bytes ---- */
-
-bool perfdata_grow(void *array, size_t n, size_t *room, size_t size)
-{
-	void *old, *new;
-
-	if (n < *room)
-		return true;
-	memcpy(&old, array, sizeof(old));
-	new = reallocarray(old, *room ? *room * 2 : 256, size);
-	if (!new)
-		return false;
-	memcpy(array, &new, sizeof(new));
-	*room = *room ? *room * 2 : 256;
-	return true;
-}
 
 static const char *take_string(struct cursor *c)
 {
@@ -87,14 +73,14 @@ int perfdata_add_event(struct perfdata *p, struct cursor attr, struct cursor ids
 
 	if (p->nattr >= EVENTS_MAX)
 		return -EBADMSG;
-	if (!perfdata_grow(&p->attr, p->nattr, &p->attr_room, sizeof(*p->attr)))
+	if (!grow(&p->attr, p->nattr, &p->attr_room, sizeof(*p->attr)))
 		return -ENOMEM;
 	a = &p->attr[p->nattr];
 	memset(a, 0, sizeof(*a));
 	memcpy(a, attr.at, attr.left < sizeof(*a) ? attr.left : sizeof(*a));
 	p->alike = (p->alike || !p->nattr) && a->sample_type == p->attr[0].sample_type;
 	while (ids.left >= sizeof(uint64_t)) {
-		if (!perfdata_grow(&p->id, p->nid, &p->id_room, sizeof(*p->id)))
+		if (!grow(&p->id, p->nid, &p->id_room, sizeof(*p->id)))
 			return -ENOMEM;
 		p->id[p->nid++] = (struct event_id){take_u64(&ids), (uint32_t)p->nattr};
 	}

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "grow.h"
 #include "perfdata_priv.h"
 
 /* More is not kept waiting: a recording without marks of rounds would fill all memory. */
@@ -87,7 +88,7 @@ static int make_heap(struct order *o)
 	o->nheap = 0;
 	end_runs(o);
 	for (size_t i = 0; i < o->nruns; i++) {
-		if (!perfdata_grow(&o->heap, o->nheap, &o->heap_room, sizeof(*o->heap)))
+		if (!grow(&o->heap, o->nheap, &o->heap_room, sizeof(*o->heap)))
 			return -ENOMEM;
 		o->run[i].time = time_of(o, o->run[i].at);
 		o->heap[o->nheap++] = i;
@@ -200,12 +201,12 @@ __attribute__((noinline)) static int make_room(struct order *o)
 		if (rc)
 			return rc;
 	}
-	return perfdata_grow(&o->entry, o->n, &o->room, o->stride) ? 0 : -ENOMEM;
+	return grow(&o->entry, o->n, &o->room, o->stride) ? 0 : -ENOMEM;
 }
 
 __attribute__((noinline)) static bool new_run(struct order *o)
 {
-	if (!perfdata_grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
+	if (!grow(&o->run, o->nruns, &o->run_room, sizeof(*o->run)))
 		return false;
 	o->run[o->nruns++] = (struct run){.at = o->n};
 	return true;

@@ -120,9 +120,6 @@ static inline struct perf_event_header header_at(const uint8_t *at)
 
 /* ---- perfdata.c ---- */
 
-/* Room for one more element of `size` bytes in *array (a pointer to any pointer); false: no
- * memory. */
-bool perfdata_grow(void *array, size_t n, size_t *room, size_t size);
 /* The event that an id belongs to. */
 bool perfdata_find_event(const struct perfdata *p, uint64_t id, uint32_t *event);
 /* One more event, its attribute in `size` bytes (older ones are shorter) and its ids. */

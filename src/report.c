@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "grow.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
 #include "perfdata.h"
@@ -236,22 +237,14 @@ static int take_sample(struct report *r, const struct perfdata_record *rec, stru
 static int take_lost(struct report *r, const struct perfdata_record *rec, uint64_t from)
 {
 	struct report_run *run = r->run;
-	struct report_loss *more;
 
-	if (run->nlosses == run->loss_room) {
-		size_t room = run->loss_room ? run->loss_room * 2 : 64;
-
-		if (room > LOSSES_MAX) { /* one long one, then */
-			run->loss[run->nlosses - 1].to = (uint64_t)rec->time;
-			run->loss_to = (uint64_t)rec->time;
-			return 0;
-		}
-		more = reallocarray(run->loss, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		run->loss = more;
-		run->loss_room = room;
+	if (run->nlosses == LOSSES_MAX) { /* one long one, then */
+		run->loss[run->nlosses - 1].to = (uint64_t)rec->time;
+		run->loss_to = (uint64_t)rec->time;
+		return 0;
 	}
+	if (!grow(&run->loss, run->nlosses, &run->loss_room, sizeof(*run->loss)))
+		return -ENOMEM;
 	run->loss[run->nlosses++] = (struct report_loss){from, (uint64_t)rec->time};
 	if ((uint64_t)rec->time > run->loss_to)
 		run->loss_to = (uint64_t)rec->time;

@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "diff.h"
+#include "grow.h"
 #include "kvm_names.h"
 #include "perfdata.h"
 #include "report.h"
@@ -89,15 +90,8 @@ static struct thread *thread_of(struct reading *g, int32_t pid, int32_t tid)
 		return t;
 	if (g->nthreads >= THREADS_MOST)
 		return NULL;
-	if (g->nthreads == g->thread_room) {
-		size_t room = g->thread_room ? g->thread_room * 2 : 64;
-		struct thread *more = reallocarray(g->thread, room, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		g->thread = more;
-		g->thread_room = room;
-	}
+	if (!grow(&g->thread, g->nthreads, &g->thread_room, sizeof(*g->thread)))
+		return NULL;
 	g->thread[g->nthreads] = (struct thread){.pid = pid, .tid = tid};
 	return &g->thread[g->nthreads++];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A guest's TSC and the host's (tsc.h). */
+#include "grow.h"
 #include "hex.h"
 #include "tsc.h"
 
@@ -121,7 +122,7 @@ static int continues(const struct tsc_chain *c, const struct tsc_epoch *e)
 
 static struct tsc_chain *chain_of(struct tsc_epochs *all, const struct tsc_epoch *e)
 {
-	struct tsc_chain *best = NULL, *more;
+	struct tsc_chain *best = NULL;
 	int how = 0;
 
 	/* From the youngest on: a VM that ended leaves its chain behind. */
@@ -135,15 +136,8 @@ static struct tsc_chain *chain_of(struct tsc_epochs *all, const struct tsc_epoch
 	}
 	if (best)
 		return best;
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 8;
-
-		more = reallocarray(all->chain, cap, sizeof(*more));
-		if (!more)
-			return NULL;
-		all->chain = more;
-		all->cap = cap;
-	}
+	if (!grow(&all->chain, all->n, &all->cap, sizeof(*all->chain)))
+		return NULL;
 	best = &all->chain[all->n++];
 	*best = (struct tsc_chain){.vcpu = e->vcpu};
 	return best;
@@ -165,7 +159,6 @@ static bool is_known(const struct tsc_epochs *all, const struct tsc_epoch *e)
 
 int tsc_epochs_add(struct tsc_epochs *all, const struct tsc_epoch *e)
 {
-	struct tsc_epoch *more;
 	struct tsc_chain *c;
 
 	if (is_known(all, e))
@@ -173,18 +166,11 @@ int tsc_epochs_add(struct tsc_epochs *all, const struct tsc_epoch *e)
 	c = chain_of(all, e);
 	if (!c)
 		return -ENOMEM;
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 4;
-
-		more = reallocarray(c->epoch, cap, sizeof(*more));
-		if (!more) {
-			/* A chain is never without an epoch. */
-			if (!c->n)
-				all->n--;
-			return -ENOMEM;
-		}
-		c->epoch = more;
-		c->cap = cap;
+	if (!grow(&c->epoch, c->n, &c->cap, sizeof(*c->epoch))) {
+		/* A chain is never without an epoch. */
+		if (!c->n)
+			all->n--;
+		return -ENOMEM;
 	}
 	c->epoch[c->n] = *e;
 	c->epoch[c->n].gap = c->n && c->epoch[c->n - 1].next != e->prev;

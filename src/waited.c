@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 #define MOST 256 /* different ones in an interval */
 
 static struct waited_by *find(struct waited *w, enum waited_kind kind, uint32_t vm,
@@ -26,15 +28,8 @@ static struct waited_by *make(struct waited *w, enum waited_kind kind, uint32_t 
 {
 	struct waited_by *b;
 
-	if (w->n + 1 >= w->room) {
-		size_t room = w->room ? w->room * 2 : 16;
-
-		b = realloc(w->by, room * sizeof(*b));
-		if (!b)
-			return NULL;
-		w->by = b;
-		w->room = room;
-	}
+	if (!grow(&w->by, w->n + 1, &w->room, sizeof(*w->by)))
+		return NULL;
 	b = &w->by[w->n++];
 	*b = (struct waited_by){.kind = (uint8_t)kind, .vm = vm};
 	snprintf(b->name, sizeof(b->name), "%s", name);

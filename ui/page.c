@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "text.h"
 
 static void add_line(struct page *p, enum role label_role, const char *label, enum role role,
@@ -14,15 +15,8 @@ static void add_line(struct page *p, enum role label_role, const char *label, en
 {
 	struct page_line *l;
 
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? p->cap * 2 : 64;
-		struct page_line *grown = realloc(p->line, cap * sizeof(*grown));
-
-		if (!grown)
-			return;
-		p->line = grown;
-		p->cap = cap;
-	}
+	if (!grow(&p->line, p->n, &p->cap, sizeof(*p->line)))
+		return;
 	l = &p->line[p->n];
 	*l = (struct page_line){.label_role = label_role, .role = role};
 	l->text = strndup(text, len);

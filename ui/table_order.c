@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "text.h"
 #include "widget_table.h"
 
@@ -12,15 +13,8 @@
 
 int row_list_add(struct row_list *l, const void *row, uint64_t id)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		struct table_row *grown = realloc(l->row, cap * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		l->row = grown;
-		l->cap = cap;
-	}
+	if (!grow(&l->row, l->n, &l->cap, sizeof(*l->row)))
+		return -ENOMEM;
 	l->row[l->n++] = (struct table_row){.row = row, .id = id};
 	return 0;
 }
