@@ -344,7 +344,7 @@ def kvm_stat():
 
 def lab():
     script = os.path.join(native.TOP, "tests/bench/in_lab.py")
-    p = subprocess.run(["tests/lab/run.sh", "--seconds", "420", script, *kvm_stat()], check=False,
+    p = subprocess.run(["tests/lab/run.sh", "--seconds", "660", script, *kvm_stat()], check=False,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     rows = from_json(p.stdout)
     if p.returncode or not rows:
