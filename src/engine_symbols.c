@@ -15,6 +15,7 @@
 #define BATCH 128
 #define PAGE_BITS 12
 #define TOP_BIT (1ull << 63)
+#define KERNEL_REACH (1ull << 31) /* its code, and that of modules, is within (-mcmodel=kernel) */
 /* Addresses of a guest's kernel that are held against its symbols, an interval. */
 #define CHECKED 64
 #define LEFT 16 /* exits of it that are, too */
@@ -165,16 +166,29 @@ static void remember(struct vm_symbols *v, uint64_t ip, bool found)
 	v->misses += !found;
 }
 
-/* What called it, of the same level: nothing else is in a guest's chain. */
-static void resolve_caller(const struct vm_symbols *v, uint64_t caller, struct symbol_hit *h)
+/*
+ * Whether what a chain has as caller can be one. What was built without frame pointers has
+ * something else in that register, most often the address of data, or of its program's.
+ */
+static bool can_call(const struct ip_sample *s, uint8_t domain)
 {
-	if (!caller)
+	if (!s->caller || (s->caller ^ s->ip) & TOP_BIT)
+		return false;
+	return domain != DOMAIN_GUEST_KERNEL || s->caller - s->ip + KERNEL_REACH < 2 * KERNEL_REACH;
+}
+
+/* What called it, of the same level: nothing else is in a guest's chain. */
+static void resolve_caller(const struct vm_symbols *v, const struct ip_sample *s,
+			   struct symbol_hit *h)
+{
+	if (!can_call(s, h->key.domain))
 		return;
 	h->called = true;
-	if (look_up(v->guest, caller - 1, DOMAIN_GUEST_KERNEL, &h->caller)) /* within its call */
+	if (look_up(v->guest, s->caller - 1, DOMAIN_GUEST_KERNEL, &h->caller)) /* within its call */
 		return;
-	h->caller = h->key.domain == DOMAIN_GUEST_USER ? page_key(caller, h->key.domain, SYM_USER)
-						       : page_in(v->guest, caller, h->key.domain);
+	h->caller = h->key.domain == DOMAIN_GUEST_USER
+			    ? page_key(s->caller, h->key.domain, SYM_USER)
+			    : page_in(v->guest, s->caller, h->key.domain);
 }
 
 /*
@@ -251,7 +265,7 @@ static void resolve(struct engine_symbols *e, const struct ip_sample *s, struct 
 		resolve_user(e, v, s, h);
 	} else {
 		resolve_guest(e, v, s, h);
-		resolve_caller(v, s->caller, h);
+		resolve_caller(v, s, h);
 	}
 }
 

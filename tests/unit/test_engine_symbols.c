@@ -250,9 +250,12 @@ static void samples_refuse_another_boot(void **state)
 	unlink(text);
 }
 
-/* An address that a call returns to is behind it: the call itself is looked up. */
+/* An address that a call returns to is behind it: the call itself is looked up. And not all are
+ * such. */
 static void a_caller_is_where_its_call_is(void **state)
 {
+	/* Of a kernel without frame pointers: the stack, data, its program, a number. */
+	static const uint64_t odd[] = {0xffffc900003bbae0, 0xffff888004af9021, 0x402300, 1};
 	char text[] = "/tmp/kvmtop-kallsyms-XXXXXX";
 	int fd = mkstemp(text);
 	struct ip_sample x = {.pid = PID, .tid = PID + 1, .domain = DOMAIN_GUEST_KERNEL};
@@ -271,6 +274,10 @@ static void a_caller_is_where_its_call_is(void **state)
 	x.ip = LINKED + 0x210;
 	for (unsigned i = 0; i < 10; i++) {
 		x.caller = i < 6 ? LINKED + 0x300 : i < 9 ? LINKED + 0x5000 : 0;
+		engine_symbols_ips(t.e, &x, 1);
+	}
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		x.caller = odd[i];
 		engine_symbols_ips(t.e, &x, 1);
 	}
 	s = commit(&t.f, t.now + SEC);
