@@ -138,7 +138,8 @@ int kvm_online_cpus(const struct sysroot *root, int **cpu)
 	*cpu = NULL;
 	if (n < 0)
 		return (int)n;
-	l.cpu = calloc(CPUS_MAX, sizeof(*l.cpu));
+	/* Asked at each tick: what is not used of it is not touched either. */
+	l.cpu = malloc(CPUS_MAX * sizeof(*l.cpu));
 	if (!l.cpu)
 		return -ENOMEM;
 	rc = hoststat_cpulist(text, (size_t)n, CPUS_MAX, add_cpu, &l);

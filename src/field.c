@@ -41,9 +41,10 @@ const struct field *field_find(enum field_table t, const char *name)
 {
 	const struct field_list *l = lists[t];
 
-	/* Drawing asks for each cell, by the id as it is. */
+	/* Drawing asks for each cell, by the id or the title as they are. */
 	for (size_t i = 0; i < l->n; i++)
-		if (l->field[i].id[0] == name[0] && strcmp(l->field[i].id, name) == 0)
+		if ((l->field[i].id[0] == name[0] && strcmp(l->field[i].id, name) == 0) ||
+		    (l->field[i].title[0] == name[0] && strcmp(l->field[i].title, name) == 0))
 			return &l->field[i];
 	for (size_t i = 0; i < l->n; i++)
 		if (strcasecmp(l->field[i].id, name) == 0)
