@@ -13,6 +13,7 @@
 #include "merge.h"
 #include "options.h"
 #include "out.h"
+#include "store.h"
 #include "text.h"
 
 /* "NAME=FILE" or "FILE"; a file whose path has a "=" behind a "/" (or that is there) is a file. */
@@ -53,8 +54,6 @@ static int apply(struct merge *m, struct merge_input *g, const struct merge_word
 		return merge_add_scaling(m, g, w->arg);
 	case 'm':
 		return merge_add_map(m, g, w->arg);
-	case 't':
-		return merge_add_tsc_file(m, g, w->arg, found);
 	case 'r':
 		return merge_add_recording(m, g, w->arg, found);
 	default:
@@ -70,13 +69,16 @@ static int apply_all(struct merge *m, const struct merge_words *words, struct me
 
 	for (size_t i = 0; i < words->n && !rc; i++) {
 		const struct merge_word *w = &words->word[i];
+		struct merge_input *of;
+		size_t n;
 
-		if (w->what == 'G')
-			guest++;
-		if (guest)
-			rc = apply(m, &m->guest[guest - 1], w, found);
-		for (size_t k = 0; k < m->nguests && !guest && !rc; k++)
-			rc = apply(m, &m->guest[k], w, found);
+		guest += w->what == 'G';
+		of = guest ? &m->guest[guest - 1] : m->guest;
+		n = guest ? 1 : m->nguests;
+		if (w->what == 't') /* read once, for it may be a pipe */
+			rc = merge_add_tsc_file(m, of, n, w->arg, found);
+		for (size_t k = 0; k < n && !rc; k++)
+			rc = apply(m, &of[k], w, found);
 	}
 	return rc;
 }
@@ -87,10 +89,12 @@ static int usage(struct merge *m, const char *why)
 	return -EINVAL;
 }
 
-static int check_names(struct merge *m)
+static int check_names(struct merge *m, const struct merge_words *words)
 {
 	size_t standard = strcmp(m->host.path, "-") == 0;
 
+	for (size_t i = 0; i < words->n; i++)
+		standard += words->word[i].what == 't' && strcmp(words->word[i].arg, "-") == 0;
 	for (size_t i = 0; i < m->nguests; i++) {
 		standard += strcmp(m->guest[i].path, "-") == 0;
 		for (size_t k = 0; k < i; k++)
@@ -124,7 +128,7 @@ static int take_words(struct merge *m, const struct merge_words *words, char *na
 	if (!m->host.path || !m->nguests)
 		return usage(m, "merge: give the host's trace and a guest's: kvmtop merge -H HOST "
 				"-G GUEST [-G NAME=GUEST...]");
-	return check_names(m);
+	return check_names(m, words);
 }
 
 static bool any_named(const struct merge *m)
@@ -145,6 +149,8 @@ static int open_inputs(struct merge *m, const char *root, struct merge_found *fo
 
 	for (size_t i = 0; i < m->nguests && !rc; i++)
 		rc = merge_input_open(m, &m->guest[i], NULL);
+	if (!rc && !found->n)
+		rc = merge_default_recording(m, STORE_DEFAULT, found);
 	if (!rc)
 		rc = merge_chains(m, found);
 	return rc ? rc : merge_resolve(m);
@@ -187,10 +193,14 @@ static void put_cpu(const struct merge_input *g, unsigned cpu, struct out *out)
 static void put_head(const struct merge *m, struct out *out)
 {
 	out_text(out, "# kvmtop merge: time stamps are the host's TSC\n");
-	for (size_t i = 0; i < m->nguests; i++)
+	for (size_t i = 0; i < m->nguests; i++) {
+		if (m->guest[i].by_default)
+			out_printf(out, "# the next guest's offsets are those of %s\n",
+				   m->guest[i].by_default);
 		for (unsigned cpu = 0; cpu < m->guest[i].ncpus; cpu++)
 			if (m->guest[i].cpu[cpu].nspans)
 				put_cpu(&m->guest[i], cpu, out);
+	}
 	out_text(out, "#\n");
 }
 

@@ -114,7 +114,7 @@ static int read_samples(struct job *j)
 	if (!rc)
 		rc = sysroot_open(NULL, &root);
 	if (!rc)
-		rc = report_samples_name(&j->s, root, &j->o->guest_files);
+		rc = report_samples_name(&j->s, j->p, root, &j->o->guest_files);
 	sysroot_close(root);
 	if (rc)
 		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, perfdata_why(rc));

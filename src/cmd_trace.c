@@ -42,7 +42,6 @@
  * command that waits for a password, say.
  */
 #define GUEST_MORE_NS (300 * NS_PER_S)
-#define BUFFER_KB "16384" /* a CPU: two seconds of a VM that only leaves guest mode */
 
 /* The host's half: what leaves guest mode and why, and who else runs on the vCPUs' CPUs. */
 static const char *const events[] = {
@@ -163,7 +162,7 @@ static const char *tracefs(struct job *j, char *buf, size_t size)
 /* Offsets have a buffer of their own: they are rare, and what is frequent would overwrite them. */
 static int make_instances(struct job *j)
 {
-	char buf[100];
+	char buf[100], kb[16];
 	const char *dir = tracefs(j, buf, sizeof(buf));
 	size_t opened = 0;
 	int rc;
@@ -175,7 +174,8 @@ static int make_instances(struct job *j)
 		rc = trace_instance_make(dir, "tsc", &j->tsc, j->err, sizeof(j->err));
 	if (rc)
 		return rc;
-	trace_instance_set(&j->host, "buffer_size_kb", BUFFER_KB); /* else what it has */
+	snprintf(kb, sizeof(kb), "%u", trace_instance_kb(sysconf(_SC_NPROCESSORS_ONLN)));
+	trace_instance_set(&j->host, "buffer_size_kb", kb); /* else what it has */
 	trace_instance_set(&j->host, "options/record-tgid", "1");
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		opened += trace_instance_event(&j->host, events[i]) == 0;

@@ -4,6 +4,7 @@
  * CPUs have different offsets, each in its own order; the stream with the earliest line is next.
  */
 #include "merge_place.h"
+#include "merge_sync.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include "text.h"
 
 #define ESCAPED_MAX 10 /* bytes that one byte becomes at most */
+#define STREAMS_BYTES ((size_t)64 << 20) /* of all buffers of a guest that has a stream a CPU */
 
 struct run {
 	struct merge *m;
@@ -190,7 +192,8 @@ static void rise(struct run *r)
 	}
 }
 
-/* All CPUs of the guest have one and the same offset for all time: its order is its file's. */
+/* All CPUs of the guest have one and the same offset for all of its lines: its order is its file's.
+ */
 static bool is_uniform(const struct merge_input *g)
 {
 	const struct merge_cpu *one = NULL;
@@ -201,7 +204,8 @@ static bool is_uniform(const struct merge_input *g)
 		if (!c->nspans)
 			continue;
 		one = one ? one : c;
-		if (c->nspans > 1 || c->span->offset != one->span->offset ||
+		if (c->start + 1 < c->nspans ||
+		    c->span[c->start].offset != one->span[one->start].offset ||
 		    c->scale.ratio != one->scale.ratio ||
 		    c->scale.frac_bits != one->scale.frac_bits)
 			return false;
@@ -220,10 +224,12 @@ static int stream_open(struct run *r, const struct merge_input *in, int cpu, int
 	r->nstreams++;
 	s->in = in;
 	s->host = in == &r->m->host;
+	s->one = s->host || cpu >= 0;
 	if (cpu >= 0)
-		tracetext_only(s->t, (unsigned)cpu);
-	s->place = calloc(in->ncpus ? in->ncpus : 1, sizeof(*s->place));
-	if (!s->place)
+		rc = tracetext_only(s->t, (unsigned)cpu, STREAMS_BYTES / in->ncpus);
+	s->place = calloc(s->one || !in->ncpus ? 1 : in->ncpus, sizeof(*s->place));
+	s->sync = s->host ? merge_sync_new() : NULL;
+	if (rc < 0 || !s->place || (s->host && !s->sync))
 		return -ENOMEM;
 	text_escape(name, sizeof(name), in->name);
 	s->prefix_len = (size_t)snprintf(s->prefix, sizeof(s->prefix), "%-*s ", width, name);
@@ -306,6 +312,7 @@ static void sum_up(struct run *r)
 			if (s->said[k] > MERGE_NOTES_MAX)
 				in->unsaid += s->said[k] - MERGE_NOTES_MAX;
 		tracetext_close(s->t);
+		merge_sync_free(s->sync);
 		free(s->place);
 	}
 }

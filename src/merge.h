@@ -35,6 +35,7 @@ struct merge_given {
 struct merge_span {
 	uint64_t from, to; /* the host's TSC, `to` not included */
 	uint64_t offset;
+	uint64_t backs; /* how many begin so, from this one on */
 	bool back; /* it began with a step back of the guest's TSC */
 	bool uncertain; /* a change within is not known */
 };
@@ -69,6 +70,7 @@ struct merge_input {
 	size_t nmaps;
 	struct merge_given *given;
 	size_t ngiven;
+	const char *by_default; /* the recording that they are from, unasked */
 	struct merge_cpu *cpu; /* by number */
 	size_t ncpus;
 };
@@ -94,6 +96,9 @@ struct merge_found {
 };
 int merge_found_add(struct merge_found *found, const struct tsc_epoch *e); /* 0 or -ENOMEM */
 int merge_input_open(struct merge *m, struct merge_input *in, struct merge_found *found);
+/* Its two halves: the first leaves a file that can be sought, the second is of a trace's text. */
+int merge_input_file(struct merge *m, struct merge_input *in);
+int merge_input_read(struct merge *m, struct merge_input *in, struct merge_found *found);
 /* The epochs of all files in the order of time, as chains. 0 or -ENOMEM. */
 int merge_chains(struct merge *m, struct merge_found *found);
 
@@ -105,8 +110,8 @@ int merge_spool(struct merge_input *in);
 
 /* merge_offset.c: sets each guest CPU's spans. 0 or -EINVAL, -ENOMEM with m->why. */
 int merge_resolve(struct merge *m);
-/* How many of the CPU's spans the stamp fits; *first is one that does, from `from` on. */
-size_t merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *first);
+/* The first of the CPU's spans that the stamp fits, from `from` on, to *first. False: none. */
+bool merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *first);
 unsigned merge_vcpu_of(const struct merge_input *guest, unsigned cpu);
 
 /*
@@ -118,15 +123,21 @@ int merge_add_offset(struct merge *m, struct merge_input *guest, const char *arg
 int merge_add_scaling(struct merge *m, struct merge_input *guest, const char *arg);
 int merge_add_map(struct merge *m, struct merge_input *guest, const char *arg);
 /*
- * A file with a line "[VM] vcpuN OFFSET [RATIO FRAC_BITS]" a vCPU, of the guest's name or without
- * one; or a trace of kvm_write_tsc_offset, whose epochs are added to `found`.
+ * A file (of any kind: it is read once, for all nguests of these) with a line "[VM] vcpuN OFFSET
+ * [RATIO FRAC_BITS]" a vCPU, of the guest's name or without one; or a trace of
+ * kvm_write_tsc_offset, whose epochs are added to `found`.
  */
-int merge_add_tsc_file(struct merge *m, struct merge_input *guest, const char *path,
+int merge_add_tsc_file(struct merge *m, struct merge_input *guest, size_t nguests, const char *path,
 		       struct merge_found *found);
 
 /* merge_recording.c: what a recording knows of the VM that the guest is named after. As above. */
 int merge_add_recording(struct merge *m, struct merge_input *guest, const char *path,
 			struct merge_found *found);
+/*
+ * The same of guests of which nothing else is known, where it is there and knows them (path must
+ * outlive m). 0 or -ENOMEM.
+ */
+int merge_default_recording(struct merge *m, const char *path, struct merge_found *found);
 
 /*
  * merge_live.c: adds the offsets of the VMs below `dir` (NULL: this host) that are named as guests;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the command line and files of offsets say of a guest (merge.h). */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,12 +139,20 @@ static bool parse_row(char *line, const char **name, struct merge_given *offset,
 	return !*end || parse_scale(end, ' ', &scale->scale);
 }
 
+static int give(struct merge_input *guest, const struct merge_given *offset,
+		const struct merge_given *scale)
+{
+	int rc = merge_add_given(guest, offset);
+
+	return rc || !scale->scale.ratio ? rc : merge_add_given(guest, scale);
+}
+
 /* 1: a row of a table; 0: a comment or blank; -EINVAL: something else; -ENOMEM. */
-static int take_row(struct merge_input *guest, char *line)
+static int take_row(struct merge_input *guest, size_t nguests, char *line)
 {
 	struct merge_given offset = {0}, scale;
 	const char *name;
-	int rc;
+	int rc = 0;
 
 	for (char *p = line; *p; p++)
 		if (*p == '\t')
@@ -155,40 +164,54 @@ static int take_row(struct merge_input *guest, char *line)
 		return 0;
 	if (!parse_row(line, &name, &offset, &scale))
 		return -EINVAL;
-	if (name && strcmp(name, guest->name) != 0)
-		return 1;
-	rc = merge_add_given(guest, &offset);
-	if (!rc && scale.scale.ratio)
-		rc = merge_add_given(guest, &scale);
+	for (size_t i = 0; i < nguests && !rc; i++)
+		if (!name || strcmp(name, guest[i].name) == 0)
+			rc = give(&guest[i], &offset, &scale);
 	return rc ? rc : 1;
 }
 
-int merge_add_tsc_file(struct merge *m, struct merge_input *guest, const char *path,
-		       struct merge_found *found)
+/* All rows of a table. -EINVAL: it is none; *table: but it began as one. */
+static int take_rows(int fd, struct merge_input *guest, size_t nguests, bool *table)
 {
-	struct merge_input trace = {.path = path, .fd = -1};
-	FILE *f = fopen(path, "re");
-	bool table = false;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3), rc = 0;
+	FILE *f = copy < 0 ? NULL : fdopen(copy, "r");
 	char line[512];
-	int rc = 0;
 
-	if (!f)
-		return bad(m, "--tsc", path, strerror(errno));
+	*table = false;
+	if (!f) {
+		rc = -errno;
+		if (copy >= 0)
+			close(copy);
+		return rc;
+	}
+	rewind(f); /* a copy of a pipe is at its end */
 	while (rc >= 0 && fgets(line, sizeof(line), f)) {
-		rc = take_row(guest, line);
-		table |= rc > 0;
+		rc = take_row(guest, nguests, line);
+		*table |= rc > 0;
 	}
 	if (ferror(f))
 		rc = -errno;
 	fclose(f);
-	if (rc < 0 && rc != -EINVAL)
-		return rc == -ENOMEM ? rc : bad(m, "--tsc", path, strerror(-rc));
-	if (rc == -EINVAL && table)
-		return bad(m, "--tsc", path, "a line is not: [VM] vcpuN OFFSET [RATIO FRAC_BITS]");
-	if (rc != -EINVAL)
-		return 0;
-	rc = merge_input_open(m, &trace, found);
-	if (trace.fd >= 0)
-		close(trace.fd);
+	return rc < 0 ? rc : 0;
+}
+
+int merge_add_tsc_file(struct merge *m, struct merge_input *guest, size_t nguests, const char *path,
+		       struct merge_found *found)
+{
+	struct merge_input in = {.path = path, .fd = -1};
+	bool table = false;
+	int rc = merge_input_file(m, &in);
+
+	if (!rc) {
+		rc = take_rows(in.fd, guest, nguests, &table);
+		if (rc == -EINVAL && table)
+			bad(m, "--tsc", path, "a line is not: [VM] vcpuN OFFSET [RATIO FRAC_BITS]");
+		else if (rc == -EINVAL)
+			rc = merge_input_read(m, &in, found);
+		else if (rc && rc != -ENOMEM)
+			bad(m, "--tsc", path, strerror(-rc));
+	}
+	if (in.fd >= 0)
+		close(in.fd);
 	return rc;
 }

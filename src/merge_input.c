@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct merge *m, const c
 
 /* --- opening --- */
 
-static int open_path(struct merge *m, struct merge_input *in)
+int merge_input_file(struct merge *m, struct merge_input *in)
 {
 	bool standard = strcmp(in->path, "-") == 0;
 	int rc;
@@ -182,14 +182,11 @@ static int read_through(struct merge_input *in, struct tracetext *t, struct merg
 	return rc;
 }
 
-int merge_input_open(struct merge *m, struct merge_input *in, struct merge_found *found)
+int merge_input_read(struct merge *m, struct merge_input *in, struct merge_found *found)
 {
 	struct tracetext *t = NULL;
-	int rc = open_path(m, in);
+	int rc = tracetext_open(in->fd, 0, &t);
 
-	if (rc < 0)
-		return rc;
-	rc = tracetext_open(in->fd, 0, &t);
 	if (!rc)
 		rc = check_clock(m, in, t, found ? "on the host" : "in the guest");
 	if (!rc)
@@ -200,6 +197,13 @@ int merge_input_open(struct merge *m, struct merge_input *in, struct merge_found
 		refuse(m, in->path, "%s", strerror(-rc));
 	tracetext_close(t);
 	return rc;
+}
+
+int merge_input_open(struct merge *m, struct merge_input *in, struct merge_found *found)
+{
+	int rc = merge_input_file(m, in);
+
+	return rc ? rc : merge_input_read(m, in, found);
 }
 
 static int by_time(const void *a, const void *b)

@@ -62,7 +62,8 @@ static bool has_value(const struct tsc_chain *c, uint64_t offset)
 static void span_add(struct merge_cpu *c, uint64_t from, uint64_t to, uint64_t offset, bool back,
 		     bool uncertain)
 {
-	c->span[c->nspans++] = (struct merge_span){from, to, offset, back, uncertain};
+	c->span[c->nspans++] = (struct merge_span){
+		.from = from, .to = to, .offset = offset, .back = back, .uncertain = uncertain};
 }
 
 /* The first epoch from i on that changed the offset: KVM also writes one that is there already. */
@@ -116,14 +117,15 @@ static bool fits(const struct merge_cpu *c, const struct merge_span *s, uint64_t
 	return host >= s->from && host < s->to;
 }
 
-size_t merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *first)
+bool merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *first)
 {
-	size_t n = 0;
-
-	for (size_t i = from; i < c->nspans; i++)
-		if (fits(c, &c->span[i], stamp) && !n++)
+	for (size_t i = from; i < c->nspans; i++) {
+		if (fits(c, &c->span[i], stamp)) {
 			*first = i;
-	return n;
+			return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -142,6 +144,7 @@ static void find_start(const struct merge *m, struct merge_cpu *c)
 		if (fits(c, s, c->first) && within && backs >= c->backs && !found++)
 			c->start = i;
 		backs += s->back;
+		c->span[i].backs = backs;
 	}
 	c->doubtful = found > 1;
 }
@@ -346,8 +349,8 @@ static int resolve_guest(struct merge *m, struct merge_input *g)
 	text_escape(name, sizeof(name), g->name);
 	snprintf(m->why, sizeof(m->why),
 		 "%s: its TSC offset is not known: give --offset VALUE (the host's "
-		 "/sys/kernel/debug/kvm/*/vcpu0/tsc-offset), or --tsc with a trace of "
-		 "kvm_write_tsc_offset since the VM's start",
+		 "/sys/kernel/debug/kvm/*/vcpu0/tsc-offset), --recording FILE of kvmtop record, or "
+		 "--tsc with a trace of kvm_write_tsc_offset since the VM's start",
 		 name);
 	return -EINVAL;
 }

@@ -4,6 +4,7 @@
  * stamp was read, and what is not certain about that.
  */
 #include "merge_place.h"
+#include "merge_sync.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -33,12 +34,20 @@ __attribute__((format(printf, 3, 4))) static void say(struct merge_stream *s, en
 
 void merge_place_host(struct merge_stream *s)
 {
+	struct merge_apart apart;
+
 	s->tsc = s->e.ts;
 	if (s->place->seen && s->tsc < s->place->stamp)
 		say(s, NOTE_BACK, "the host's TSC steps back by %" PRIu64 " cycles here",
 		    s->place->stamp - s->tsc);
 	s->place->seen = true;
 	s->place->stamp = s->tsc;
+	if (merge_sync_apart(s->sync, &s->e, &apart))
+		say(s, NOTE_APART,
+		    "the TSCs of the host's CPUs %u and %u are not synchronised: thread %d is on "
+		    "the second %" PRIu64 " cycles before it leaves guest mode on the first; by "
+		    "that much or more the order of their lines is not certain",
+		    s->e.cpu, apart.cpu, s->e.pid, apart.by);
 }
 
 /* The guest's stamps step back although the next span does not begin with a step. */
@@ -64,13 +73,9 @@ static void entered(struct merge_stream *s, const struct merge_span *span, bool 
 /* The next span begins with a step back, and the stamps still have one for it. */
 static bool step_comes(const struct merge_place *p, const struct merge_cpu *c)
 {
-	uint64_t backs = 0;
-
 	if (p->span + 1 >= c->nspans || !c->span[p->span + 1].back)
 		return false;
-	for (size_t i = p->span + 1; i < c->nspans; i++)
-		backs += c->span[i].back;
-	return c->backs >= p->steps + backs;
+	return c->backs >= p->steps + c->span[p->span + 1].backs;
 }
 
 /*
@@ -109,7 +114,7 @@ static void doubts(struct merge_stream *s, struct merge_place *p, const struct m
 		   uint64_t stamp)
 {
 	const struct merge_span *span = &c->span[p->span];
-	size_t later;
+	size_t now, later;
 
 	if (span->uncertain && !p->gap_said) {
 		p->gap_said = true;
@@ -121,7 +126,7 @@ static void doubts(struct merge_stream *s, struct merge_place *p, const struct m
 	if (p->two_said || p->span + 1 >= c->nspans || !c->span[p->span + 1].back ||
 	    step_comes(p, c))
 		return;
-	if (merge_fits(c, stamp, p->span, &later) > 1) {
+	if (merge_fits(c, stamp, p->span, &now) && merge_fits(c, stamp, now + 1, &later)) {
 		p->two_said = true;
 		say(s, NOTE_TWO,
 		    "the guest reads these stamps twice, before and after its TSC is set back at "
@@ -157,16 +162,13 @@ static void place_by_span(struct merge_stream *s, struct merge_place *p, const s
 			  bool back)
 {
 	uint64_t stamp = s->e.ts;
-	size_t to, n = merge_fits(c, stamp, p->span, &to);
+	size_t to;
+	bool any = merge_fits(c, stamp, p->span, &to);
 
-	if (n && back && to == p->span) {
-		/* Within one offset time does not go back: it is a later one, if there is any. */
-		if (n > 1)
-			merge_fits(c, stamp, p->span + 1, &to);
-		else
-			unexplained(s, p->stamp - stamp);
-	}
-	if (n)
+	/* Within one offset time does not go back: it is a later one, if there is any. */
+	if (any && back && to == p->span && !merge_fits(c, stamp, p->span + 1, &to))
+		unexplained(s, p->stamp - stamp);
+	if (any)
 		move(s, p, c, to, back);
 	else if (back)
 		unexplained(s, p->stamp - stamp);
@@ -180,7 +182,7 @@ static void place_by_span(struct merge_stream *s, struct merge_place *p, const s
 void merge_place_guest(struct merge_stream *s)
 {
 	const struct merge_cpu *c = &s->in->cpu[s->e.cpu];
-	struct merge_place *p = &s->place[s->e.cpu];
+	struct merge_place *p = &s->place[s->one ? 0 : s->e.cpu];
 	bool first = !p->seen, back = !first && s->e.ts < p->stamp;
 
 	p->steps += back;

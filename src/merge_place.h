@@ -14,6 +14,7 @@
 /* Kinds of what is said. */
 enum merge_note {
 	NOTE_BACK,
+	NOTE_APART,
 	NOTE_NO_SPAN,
 	NOTE_TWO,
 	NOTE_GAP,
@@ -39,7 +40,9 @@ struct merge_stream {
 	struct tracetext_event e;
 	uint64_t tsc; /* the host's, of e */
 	uint64_t key; /* the order: never less than that of the line before */
-	struct merge_place *place; /* by guest CPU */
+	struct merge_place *place; /* by guest CPU, where it has several; else one */
+	bool one; /* the host, or a guest's CPU alone */
+	struct merge_sync *sync; /* of the host */
 	unsigned said[MERGE_NOTES];
 	char note[400]; /* what is to be said before e */
 	char prefix[MERGE_NAME_SHOWN + 2];

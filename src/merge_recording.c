@@ -29,6 +29,28 @@ static int take(void *ctx, const struct store_tsc *t)
 	return rc || !t->ratio ? rc : merge_add_given(k->guest, &scale);
 }
 
+int merge_default_recording(struct merge *m, const char *path, struct merge_found *found)
+{
+	struct store *st = NULL;
+	char err[600];
+	int rc = 0;
+
+	for (size_t i = 0; i < m->nguests && rc != -ENOMEM; i++) {
+		struct merge_input *g = &m->guest[i];
+		struct taking k = {g, found};
+
+		if (!g->named || g->ngiven)
+			continue;
+		rc = st ? 0 : store_open(path, &st, err, sizeof(err));
+		if (!st)
+			break;
+		rc = store_tsc(st, g->name, take, &k);
+		g->by_default = rc ? NULL : path;
+	}
+	store_close(st);
+	return rc == -ENOMEM ? rc : 0;
+}
+
 int merge_add_recording(struct merge *m, struct merge_input *guest, const char *path,
 			struct merge_found *found)
 {

@@ -116,12 +116,13 @@ static int take(void *ctx, const struct perfdata_record *r, void *slot)
 	int rc;
 
 	(void)slot;
+	report_host_look(&s->host, r);
 	if (r->type != PERF_RECORD_SAMPLE || r->raw || !report_pid_wanted(s->q, r->pid) ||
 	    !report_samples_domain(r, &k.domain))
 		return 0;
 	k.idle = !r->tid && !DOMAIN_IS_GUEST(k.domain);
-	if (!DOMAIN_IS_GUEST(k.domain)) /* nobody names them here */
-		k.ip = 0;
+	if (k.idle || k.domain == DOMAIN_HOST_USER || (k.domain == DOMAIN_HOST_KERNEL && s->slices))
+		k.ip = 0; /* nobody names them */
 	k.slice = slice_of(s, r->time);
 	rc = make_room(s);
 	if (rc)
@@ -254,7 +255,9 @@ static void make_rows(struct report_samples *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		s->row[i].ip = s->row[i].name ? 0 : s->row[i].ip & PAGE_MASK;
+		s->row[i].ip = s->row[i].name || !DOMAIN_IS_GUEST(s->row[i].domain)
+				       ? 0
+				       : s->row[i].ip & PAGE_MASK;
 	qsort(s->row, s->n, sizeof(*s->row), by_row);
 	for (size_t i = 0; i < s->n; i++) {
 		if (n && !by_row(&s->row[n - 1], &s->row[i]))
@@ -274,13 +277,38 @@ static bool has_guest(const struct report_sample *r, size_t n)
 	return false;
 }
 
-int report_samples_name(struct report_samples *s, const struct sysroot *root,
-			const struct guest_files *files)
+/* The source stays open, as above. */
+static int name_host(struct report_samples *s, const struct perfdata *p)
+{
+	struct symsource *src = symbols_host(s->symbols);
+	struct symbol sym;
+
+	if (!src)
+		return -ENOMEM;
+	wait_for(s, src);
+	if (!report_host_is_here(&s->host, p, src, s->host_why, sizeof(s->host_why)))
+		return 0;
+	for (size_t i = 0; i < s->n; i++) {
+		struct report_sample *r = &s->row[i];
+
+		if (r->domain == DOMAIN_HOST_KERNEL && r->ip &&
+		    symsource_lookup(src, r->ip, &sym)) {
+			r->name = sym.name;
+			r->module = sym.module;
+		}
+	}
+	return 0;
+}
+
+int report_samples_name(struct report_samples *s, const struct perfdata *p,
+			const struct sysroot *root, const struct guest_files *files)
 {
 	int rc = s->n ? symbols_new(root, files, &s->symbols) : 0;
 
 	if (rc || !s->n)
 		return rc;
+	if (!s->slices && s->domain[DOMAIN_HOST_KERNEL])
+		rc = name_host(s, p);
 	qsort(s->row, s->n, sizeof(*s->row), by_pid);
 	for (size_t i = 0, n; i < s->n && !rc; i += n) {
 		for (n = 1; i + n < s->n && s->row[i + n].pid == s->row[i].pid; n++)

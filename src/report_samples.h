@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report_host.h"
 #include "sample.h"
 
 struct guest_files;
@@ -45,6 +46,8 @@ struct report_samples {
 	uint64_t domain[DOMAIN_NR], all;
 	struct symbols *symbols; /* owns the names */
 	char why[512]; /* why a guest's addresses have none, "" */
+	struct report_host host;
+	char host_why[512]; /* the same of the host's kernel */
 };
 
 /* Is there an event that samples addresses? */
@@ -55,9 +58,12 @@ int report_samples_read(struct report_samples *s, const struct report_query *q, 
 bool report_samples_domain(const struct perfdata_record *r, uint8_t *domain);
 /* What a row is called, unescaped. Returns buf. */
 const char *report_samples_row_name(const struct report_sample *r, char *buf, size_t size);
-/* Names the guests' addresses; waits for the files, 20 s at most. */
-int report_samples_name(struct report_samples *s, const struct sysroot *root,
-			const struct guest_files *files);
+/*
+ * Names the addresses of guests' kernels, and but for a comparison of the host's where it is this
+ * machine's, as p says; waits for the files, 20 s at most.
+ */
+int report_samples_name(struct report_samples *s, const struct perfdata *p,
+			const struct sysroot *root, const struct guest_files *files);
 void report_samples_put_text(const struct report_samples *s, struct out *o);
 void report_samples_put_csv(const struct report_samples *s, struct out *o);
 void report_samples_put_json(const struct report_samples *s, const char *file, struct out *o);

@@ -69,6 +69,8 @@ void report_samples_put_text(const struct report_samples *s, struct out *o)
 		text_escape(shown, sizeof(shown), s->why);
 		out_printf(o, "# %s\n", shown);
 	}
+	if (s->host_why[0])
+		out_printf(o, "# host: %s\n", s->host_why);
 	put_titles(o);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct report_sample *r = &s->row[i];

@@ -413,7 +413,7 @@ static int read_samples(struct reading *g, const struct guest_files *files, char
 	if (!rc)
 		rc = sysroot_open(NULL, &root);
 	if (!rc)
-		rc = report_samples_name(&g->s, root, files);
+		rc = report_samples_name(&g->s, g->p, root, files);
 	sysroot_close(root);
 	for (size_t i = 0; i < g->s.n && !rc; i++)
 		rc = put_sample(g, &g->s.row[i], worth);

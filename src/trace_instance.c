@@ -18,6 +18,9 @@
 #include "clock.h"
 
 #define PREFIX "kvmtop-"
+#define KB_MOST 16384
+#define KB_LEAST 256
+#define KB_ALL (256 << 10)
 #define BUSY_TRIES 200 /* for two seconds */
 
 __attribute__((format(printf, 4, 5))) static int say(int rc, char *err, size_t size,
@@ -47,6 +50,13 @@ static int put(int dir, const char *file, const char *text, int flags)
 int trace_instance_set(const struct trace_instance *i, const char *file, const char *text)
 {
 	return put(i->fd, file, text, O_TRUNC);
+}
+
+unsigned trace_instance_kb(long ncpus)
+{
+	long kb = ncpus > 0 ? KB_ALL / ncpus : KB_LEAST;
+
+	return kb > KB_MOST ? KB_MOST : kb < KB_LEAST ? KB_LEAST : (unsigned)kb;
 }
 
 int trace_instance_event(const struct trace_instance *i, const char *event)

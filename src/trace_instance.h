@@ -24,6 +24,11 @@ int trace_instance_make(const char *tracefs, const char *what, struct trace_inst
 int trace_instance_set(const struct trace_instance *i, const char *file, const char *text);
 /* "kvm/kvm_exit": 0, -ENOENT where this kernel has none, -errno. */
 int trace_instance_event(const struct trace_instance *i, const char *event);
+/*
+ * KiB a CPU for all events of one VM: two seconds of one that only leaves guest mode where there
+ * are few CPUs; of many no more than 256 MiB are taken, as the kernel gives each CPU as much.
+ */
+unsigned trace_instance_kb(long ncpus);
 /* Only events of these processes' threads, and of those that they start. 0 or -errno. */
 int trace_instance_only(const struct trace_instance *i, pid_t pid);
 /* Copies what was traced, as text, into a file. Bytes or -errno. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define BUFFER ((size_t)256 << 10)
+#define BUFFER_LEAST ((size_t)16 << 10)
 #define BUFFER_MAX ((size_t)4 << 20) /* one event with its stack; more is cut */
 #define LINE_MAX_LEN ((size_t)1 << 20)
 #define COMM_COLUMNS 16
@@ -275,7 +276,7 @@ static int fill(struct tracetext *t, size_t *at)
 		t->pos = 0;
 	}
 	if (t->end == t->cap) {
-		size_t cap = t->cap < BUFFER ? BUFFER : 2 * t->cap;
+		size_t cap = 2 * t->cap;
 		char *more = realloc(t->buf, cap);
 
 		if (!more)
@@ -364,9 +365,17 @@ void tracetext_close(struct tracetext *t)
 	free(t);
 }
 
-void tracetext_only(struct tracetext *t, unsigned cpu)
+int tracetext_only(struct tracetext *t, unsigned cpu, size_t bytes)
 {
+	size_t cap = bytes < BUFFER_LEAST ? BUFFER_LEAST : bytes;
+	char *buf = cap < t->cap ? realloc(t->buf, cap) : t->buf;
+
 	t->only = (int)cpu;
+	if (!buf)
+		return -ENOMEM;
+	t->buf = buf;
+	t->cap = cap < t->cap ? cap : t->cap;
+	return 0;
 }
 
 const struct tracetext_facts *tracetext_facts(const struct tracetext *t)

@@ -53,8 +53,11 @@ struct tracetext;
  */
 int tracetext_open(int fd, uint64_t from, struct tracetext **out);
 void tracetext_close(struct tracetext *t);
-/* Only events of this CPU from now on. */
-void tracetext_only(struct tracetext *t, unsigned cpu);
+/*
+ * Before anything is read: only events of this CPU, and a buffer of about `bytes` (there is a
+ * least, and a line may need more), for who reads a text once a CPU. 0 or -ENOMEM.
+ */
+int tracetext_only(struct tracetext *t, unsigned cpu, size_t bytes);
 /* 1: an event; 0: the end; -errno. */
 int tracetext_next(struct tracetext *t, struct tracetext_event *e);
 const struct tracetext_facts *tracetext_facts(const struct tracetext *t);

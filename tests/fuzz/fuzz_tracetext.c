@@ -30,7 +30,7 @@ static uint64_t read_all(int fd, int cpu)
 	assert(tracetext_clock(t, &clock) == 0);
 	assert(tracetext_peek(t, 100, look, &peeked) == 0);
 	if (cpu >= 0)
-		tracetext_only(t, (unsigned)cpu);
+		assert(tracetext_only(t, (unsigned)cpu, 0) == 0);
 	while (tracetext_next(t, &e) == 1) {
 		struct tsc_epoch epoch;
 

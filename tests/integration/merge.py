@@ -174,6 +174,54 @@ def vcpus_and_guests():
     n.same([x[1] for x in shown(r)], [5, 8, 13, 15], "a guest whose TSC passes 2^64")
 
 
+def offsets_once():
+    """What gives the offsets may be a pipe, longer than one reading, and for several guests at once."""
+    text = "".join(epoch(10 + 1000 * i, v, i * 100 - (100 if i else 0), i * 100, 70 + v) for i in range(200) for v in (0, 1))
+    host = write("host", line(300000, "a") + line(303000, "c"))
+    guests = ("-G", write("one", line(302000 + 19900, "g1")), "-G", "two=" + write("two", line(302100 + 19900, "g2", 1)))
+    want = [(300000, "a"), (302000, "g1"), (302100, "g2"), (303000, "c")]
+    of_file = merge("-H", host, "--tsc", write("epochs", text), *guests)
+    n.same([x[1:] for x in shown(of_file)], want, "--tsc of all guests, a file")
+    n.same(merge("-H", host, "--tsc", "-", *guests, stdin=text.encode()).stdout, of_file.stdout, "the same by standard input")
+    r = subprocess.run(["bash", "-c", f'exec {n.KVMTOP} merge "$@" --tsc <(cat {path("epochs")}) {" ".join(guests)}', "x", "-H", host],
+                       stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    n.same((r.stdout, r.stderr), (of_file.stdout, b""), "the same by a shell's <(command)")
+    r = merge("-H", "-", "--tsc", "-", *guests, stdin=b"")
+    n.ok(r.returncode == 2 and b"one file only" in r.stderr, "standard input twice: refused", r.stderr)
+    table = b"vcpu0 19900\ntwo vcpu1 19900\n"
+    r = merge("-H", host, "--tsc", "-", *guests, stdin=table)
+    n.same([x[1:] for x in shown(r)], want, "a table for two guests by standard input")
+
+
+def not_synchronised():
+    """A vCPU's thread cannot be on another CPU before it left guest mode: stamps that say so are of TSCs that differ."""
+    guest = write("guest", line(1500, "g"))
+    moved = (line(1000, "kvm_entry: x", 3), line(1400, "kvm_exit: x", 3), line(1500, "kvm_entry: x", 1), line(1600, "kvm_exit: x", 1))
+    early = (moved[0], line(1200, "kvm_entry: x", 1), line(1300, "kvm_exit: x", 1), moved[1], line(1700, "kvm_entry: x", 1))
+    lost = early[:2] + ("CPU:3 [LOST 7 EVENTS]\n",) + early[2:]
+    other = (moved[0], line(1200, "kvm_entry: x", 1, pid=78), line(1300, "kvm_exit: x", 1, pid=78), moved[1])
+    for what, lines, said in (("a thread that moves", moved, 0), ("two threads", other, 0), ("events are lost between", lost, 0),
+                              ("a thread on two CPUs at once", early, 1)):
+        got = merge("-H", write("host", "".join(lines)), "-G", guest, "--offset", "0").stdout.decode().splitlines()
+        at = [i for i, x in enumerate(got) if "CPUs 3 and 1 are not synchronised" in x]
+        n.ok(len(at) == said and sum("synchronised" in x for x in got) == said, f"{what}: {'said' if said else 'nothing'}", got)
+        n.ok(all("200 cycles" in got[i] and "1400: kvm_exit" in got[i + 1] for i in at), f"{what}: by how much, at its place", got)
+
+
+def many_writes():
+    """A guest that writes its TSC all the time: 2,000 offsets, each line by its own."""
+    count, at = 2000, 10 ** 9
+    host, guest, want, offset = [], [], [], 5 * 10 ** 12
+    for i in range(count):
+        new = offset + (-1) ** i * (10 ** 8 + 1000 * i)
+        host.append(epoch(at + 1000 * i, 0, offset, new))
+        guest.append(line(at + 1000 * i + 500 + new, f"g{i}"))
+        want.append((at + 1000 * i + 500, f"g{i}"))
+        offset = new
+    r = merge("-H", write("host", "".join(host) + line(at + 1000 * count, "end")), "-G", write("guest", "".join(guest)))
+    n.same([x[1:] for x in shown(r) if x[0] == "g"], want, f"{count} offsets in one trace")
+
+
 def refusals():
     data = os.path.join(n.TOP, "tests/data/ftrace")
     host = write("host", line(1000, "a"))
@@ -334,6 +382,9 @@ def main():
     changes()
     set_back()
     vcpus_and_guests()
+    offsets_once()
+    not_synchronised()
+    many_writes()
     refusals()
     forms()
     terminal()

@@ -6,6 +6,7 @@
 """A recording has each write of a real guest's TSC offset with its moment, and merge takes them from there."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -66,6 +67,23 @@ def merge(*args):
     return n.run("merge", *args)
 
 
+def by_default():
+    """The VM has ended, and its trace and a recording in the usual place are all that there is."""
+    command = ("-H", f"{TMP}/host", "-G", f"tsc-a={TMP}/guest")
+    if not n.no_default_recording():
+        n.skip("the default recording", "needs:never there is one, and it cannot be hidden")
+        return
+    os.makedirs("/var/lib/kvmtop", exist_ok=True)
+    r = merge(*command)
+    n.ok(r.returncode == 1 and "--recording FILE" in r.stderr, "no recording: refused, with the ways out", r.stderr)
+    shutil.copy(FILE, "/var/lib/kvmtop/recording.db")
+    r = merge(*command)
+    asked = merge(*command, "--recording", FILE)
+    n.same(r.stdout.replace("# the next guest's offsets are those of /var/lib/kvmtop/recording.db\n", "", 1), asked.stdout,
+           "the default recording is taken where nothing else is known")
+    n.ok("those of /var/lib/kvmtop/recording.db" in r.stdout and r.returncode == 0, "which is said", r.stdout)
+
+
 def main():
     p = started()
     old = guest("tsc-a", "-c", 2, "-r", 50, "out:inf").go()
@@ -100,6 +118,7 @@ def main():
     n.ok(r.returncode == 2 and r.stderr.count("\n") == 1, "a file that is no recording", r.stderr)
     old.kill()
     other.kill()
+    by_default()
     n.done()
 
 

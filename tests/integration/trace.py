@@ -69,7 +69,19 @@ def whole(guest, folder):
     stamps = [int(x.split("] ", 1)[1].split(": ", 1)[0].split()[-1]) for x in merged]
     n.ok(stamps == sorted(stamps), "in one order")
     n.same(ours(), [], "no instance is left")
+    two_at_once(guest, folder)
     return out
+
+
+def two_at_once(guest, folder):
+    """Each has a buffer of its own."""
+    outs = [os.path.join(folder, f"two{i}") for i in range(2)]
+    both = [n.child([n.KVMTOP, "trace", str(guest.pid), "-o", out, "--for", "1", "--", *SHELL], stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for out in outs]
+    said = [p.communicate(timeout=120) for p in both]
+    n.same([(p.returncode, *s) for p, s in zip(both, said)], [(0, f"{out}/merged\n", "") for out in outs], "two at once")
+    n.ok(all(" kvm_pio: " in read(out, "merged") for out in outs), "two at once: both have the guest's exits")
+    n.same(ours(), [], "two at once: nothing is left")
 
 
 def by_hand(guest, folder):
@@ -188,9 +200,21 @@ def refused(guest, folder):
     no("a command that is not there", "No such file", guest.pid, "-o", folder + "/f3", "--for", 0.2, "--", "/nosuch")
     r = trace(guest.pid, "--for", "0")
     n.ok(r.returncode == 2 and "give 0.1 to 3600" in r.stderr, "a time that is none", r.stderr)
+    r = trace(guest.pid, "-o", folder + "/f4", "--for", 0.2, "--", "sh", "-c", "kill -9 $$")
+    n.ok(r.returncode == 1 and "ended by signal 9" in r.stderr, "a way into the guest that is cut off is said", r.stderr)
     r = trace("ev\x1b[31mil")
     n.ok("\x1b" not in r.stderr, "names are escaped", r.stderr)
     n.same(ours(), [], "no instance is left of those")
+
+
+def without_tracefs(guest, folder):
+    """The last: it is not mounted again."""
+    n.unmount(n.TRACEFS)
+    n.unmount(n.DEBUGFS)  # which mounts one by itself
+    r = trace(guest.pid, "-o", folder + "/none", "--for", 0.2, "--", *SHELL)
+    n.ok(r.returncode == 1 and "mount -t tracefs tracefs /sys/kernel/tracing" in r.stderr, "without tracefs: how to mount it",
+         r.stderr)
+    n.ok(not os.path.exists(folder + "/none"), "and no folder is made")
 
 
 def main():
@@ -205,6 +229,7 @@ def main():
         unmerged(guest, folder)
         hostile(folder)
         refused(guest, folder)
+        without_tracefs(guest, folder)
     guest.kill()
     n.done()
 

@@ -193,7 +193,7 @@ static void one_cpu_alone(void **state)
 
 	(void)state;
 	t = open_text(text, &fd);
-	tracetext_only(t, 1);
+	assert_int_equal(tracetext_only(t, 1, 0), 0);
 	next_is(t, "CPU:1 [LOST 7 EVENTS]\nCPU:0 [LOST 9 EVENTS]\n" B "\n => two", 110);
 	ends(t);
 	close_text(t, fd);
@@ -244,7 +244,7 @@ static void no_event_is_lost_between_buffers(void **state)
 	FILE *f = tmpfile();
 	struct tracetext_event e;
 	struct tracetext *t;
-	uint64_t n = 0;
+	uint64_t n = 0, of_cpu = 0;
 
 	(void)state;
 	for (int i = 0; i < 20000; i++)
@@ -258,6 +258,13 @@ static void no_event_is_lost_between_buffers(void **state)
 		n++;
 	}
 	assert_int_equal(n, 20000);
+	tracetext_close(t);
+	/* The same through the least of buffers, of one CPU. */
+	assert_int_equal(tracetext_open(fileno(f), 0, &t), 0);
+	assert_int_equal(tracetext_only(t, 3, 1), 0);
+	while (tracetext_next(t, &e) == 1)
+		assert_int_equal(e.pid, 3 + 7 * of_cpu++);
+	assert_int_equal(of_cpu, 2857);
 	tracetext_close(t);
 	fclose(f);
 }
