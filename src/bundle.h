@@ -53,8 +53,8 @@ int bundle_write_parts(struct bundle *b, char *err);
 int bundle_open_recording(struct bundle *b, char *err);
 /* Its copy, tables/ and findings.txt. 0 or -errno, perhaps with one line in err. */
 int bundle_write_recording(struct bundle *b, char *err);
-/* Learns which words to replace. 0 or -errno. */
-int bundle_learn(struct bundle *b);
+/* Learns which words to replace. 0 or -errno, perhaps with one line in err. */
+int bundle_learn(struct bundle *b, char *err);
 /* bundle_perf.c: runs perf, which takes b->o->perf_ns; sets perf_fd, no_perf, or ended. */
 void bundle_run_perf(struct bundle *b);
 /* A text part, with its words replaced where that is asked for. 0 or -errno. */

@@ -35,7 +35,7 @@ static int choose_range(struct bundle *b, char *err)
 	b->to = INT64_MAX;
 	if (rc || !b->o->at)
 		return rc;
-	if (store_time_range(b->o->at, held.last, &b->from, &b->to))
+	if (store_time_range(b->o->at, held.newest, &b->from, &b->to))
 		return 0;
 	text_escape(safe, sizeof(safe), b->o->at);
 	if (b->from > b->to)
@@ -48,19 +48,18 @@ static int choose_range(struct bundle *b, char *err)
 	return -EINVAL;
 }
 
-/* The first and the last interval that end within, and how many there are. */
+/* The first and the last interval of which a part lies within, and how many there are. */
 static int count(struct bundle *b)
 {
-	struct store_at at;
-	int rc =
-		store_find(b->store, b->from == INT64_MIN ? STORE_FIRST : STORE_FROM, b->from, &at);
+	struct store_at at = {0};
+	int rc;
 
-	for (; !rc && at.wall - at.dt < b->to; rc = store_find(b->store, STORE_NEXT, at.id, &at)) {
+	while (!(rc = store_next_within(b->store, at.id, b->from, b->to, &at))) {
 		if (!b->intervals++)
 			b->first = at;
 		b->last = at;
 	}
-	if (rc && rc != -ENOENT)
+	if (rc != -ENOENT)
 		return rc;
 	return b->intervals ? 0 : -ENOENT;
 }
@@ -70,6 +69,25 @@ static void drop_recording(struct bundle *b, const char *why)
 	store_close(b->store);
 	b->store = NULL;
 	snprintf(b->no_recording, sizeof(b->no_recording), "%s", why);
+}
+
+static void say_why(const struct bundle *b, int rc, char *err)
+{
+	char safe[200], first[40], last[40];
+	struct store_range held;
+
+	text_escape(safe, sizeof(safe), b->recording);
+	if (rc != -ENOENT) {
+		snprintf(err, BUNDLE_ERR, "%s: %s", safe, store_strerror(rc));
+	} else if (!b->o->at || store_range(b->store, &held)) {
+		snprintf(err, BUNDLE_ERR, "%s: there is nothing in it yet", safe);
+	} else {
+		store_time_text(first, sizeof(first), held.first);
+		store_time_text(last, sizeof(last), held.last);
+		snprintf(err, BUNDLE_ERR,
+			 "%s: no interval lies in that range: the recording holds %s to %s", safe,
+			 first, last);
+	}
 }
 
 int bundle_open_recording(struct bundle *b, char *err)
@@ -84,10 +102,7 @@ int bundle_open_recording(struct bundle *b, char *err)
 		if (!rc)
 			rc = count(b);
 		if (rc && !err[0])
-			snprintf(err, BUNDLE_ERR, "%s: %s", b->recording,
-				 rc != -ENOENT ? strerror(-rc)
-				 : b->o->at    ? "no interval lies in that range"
-					       : "there is nothing in it yet");
+			say_why(b, rc, err);
 	}
 	/* What was asked for must be there; what would be nice to have need not. */
 	if (!rc || named || b->o->at)
@@ -121,7 +136,7 @@ static int visit(struct bundle *b, visitor look, void *ctx)
 		}
 		if (rc || at.id >= b->last.id)
 			return rc;
-		rc = store_find(b->store, STORE_NEXT, at.id, &at);
+		rc = store_next_within(b->store, at.id, b->from, b->to, &at);
 		if (rc || at.id > b->last.id)
 			return rc == -ENOENT ? 0 : rc;
 	}
@@ -134,7 +149,7 @@ static int learn(struct bundle *b, const struct store_at *at, struct snapshot *s
 	return anon_learn(b->anon, s);
 }
 
-int bundle_learn(struct bundle *b)
+int bundle_learn(struct bundle *b, char *err)
 {
 	struct host_facts f;
 	int rc = host_facts_read(b->root, &f);
@@ -143,7 +158,12 @@ int bundle_learn(struct bundle *b)
 		rc = anon_learn_host(b->anon, &f);
 		host_facts_free(&f);
 	}
-	return rc || !b->store ? rc : visit(b, learn, NULL);
+	if (!rc && b->store) {
+		rc = visit(b, learn, NULL);
+		if (rc == -EBADMSG)
+			say_why(b, rc, err);
+	}
+	return rc;
 }
 
 /* ---- findings ---- */
@@ -368,6 +388,8 @@ int bundle_write_recording(struct bundle *b, char *err)
 
 	if (fd >= 0 && c.sum && c.findings)
 		rc = write_all(b, &c, fd, err);
+	if (rc == -EBADMSG && !err[0])
+		say_why(b, rc, err);
 	snapshot_unref(c.before);
 	host_facts_free(&c.facts);
 	store_sum_free(c.sum);

@@ -122,7 +122,7 @@ static int open_all(struct bundle *b, char *err)
 		rc = bundle_open_recording(b, err);
 	if (!rc && b->o->anonymize) {
 		b->anon = anon_new();
-		rc = b->anon ? bundle_learn(b) : -ENOMEM;
+		rc = b->anon ? bundle_learn(b, err) : -ENOMEM;
 	}
 	return rc;
 }

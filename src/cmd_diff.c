@@ -64,9 +64,8 @@ static int read_side(const struct options *o, struct store_span *w, struct diff_
 	if (rc && !err[0]) {
 		text_escape(path, sizeof(path), w->path);
 		snprintf(err, ERR_SIZE, "%s: %s", path,
-			 rc == -EBADMSG ? "damaged there"
-			 : rc == -E2BIG ? "more VMs and names than any host has"
-					: strerror(-rc));
+			 rc == -E2BIG ? "more VMs and names than any host has"
+				      : store_strerror(rc));
 	}
 	return rc;
 }

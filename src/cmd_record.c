@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -44,6 +45,8 @@
 
 struct recorder {
 	const struct options *o;
+	struct store_keep keep;
+	double delay_s;
 	const char *path;
 	struct store *store; /* NULL: it was renamed and a new one could not be made yet */
 	struct engine *engine;
@@ -104,19 +107,38 @@ static void say_mended(struct recorder *r)
 	fprintf(stderr, "kvmtop: recording again; %" PRIu64 " intervals are missing\n", r->pending);
 }
 
+/* "1.5h": two digits of it. */
+static const char *about_text(int64_t ns, char *buf, size_t size)
+{
+	double s = (double)ns / 1e9;
+	double unit = s >= 2 * 86400 ? 86400 : s >= 2 * 3600 ? 3600 : s >= 120 ? 60 : 1;
+	double v = s / unit;
+
+	snprintf(buf, size, "%.*f%c", v < 10 ? 1 : 0, v,
+		 unit > 3600 ? 'd'
+		 : unit > 60 ? 'h'
+		 : unit > 1  ? 'm'
+			     : 's');
+	return buf;
+}
+
 /* Said when the first interval is there, whose size tells how many will fit. */
 static void say_start(struct recorder *r)
 {
-	const struct store_keep *k = &r->o->keep;
-	char safe[PATH_MAX], tiers[160], reach[40];
+	const struct store_keep *k = &r->keep;
+	char safe[PATH_MAX], tiers[160], text[40];
+	int64_t reach, all = k->tier[k->n - 1].keep_ns;
+	double bytes = store_expected(r->store, &reach);
 
 	text_escape(safe, sizeof(safe), r->path);
 	store_keep_text(k, tiers, sizeof(tiers));
-	store_duration_text(k->tier[k->n - 1].keep_ns, reach, sizeof(reach));
-	fprintf(stderr, "kvmtop: recording into %s: %s: reaches back %s", safe, tiers, reach);
-	if (k->max_bytes)
-		fprintf(stderr, ", or as far as %.4g MiB hold", (double)k->max_bytes / (1 << 20));
-	fprintf(stderr, " (about %.3g MiB for all of it)\n", store_expected(r->store) / (1 << 20));
+	fprintf(stderr, "kvmtop: recording into %s: %s: will reach back ", safe, tiers);
+	if (reach < all)
+		fprintf(stderr, "about %s, as far as %.4g MiB hold\n",
+			about_text(reach, text, sizeof(text)), (double)k->max_bytes / (1 << 20));
+	else
+		fprintf(stderr, "%s (about %.3g MiB)\n",
+			store_duration_text(all, text, sizeof(text)), bytes / (1 << 20));
 }
 
 /*
@@ -136,7 +158,7 @@ static void follow_path(struct recorder *r)
 		store_close(r->store);
 		r->store = NULL;
 	}
-	if (store_create(r->path, &r->o->keep, &r->store, err, sizeof(err))) {
+	if (store_create(r->path, &r->keep, &r->store, err, sizeof(err))) {
 		r->store = NULL;
 		if (!r->failing)
 			fprintf(stderr, "kvmtop: %s: trying on\n", err);
@@ -268,7 +290,7 @@ static int open_store(struct recorder *r, char *err, size_t size)
 			 rc == -EACCES || rc == -EPERM ? ", or run as root" : "");
 		return rc;
 	}
-	rc = store_create(r->path, &r->o->keep, &r->store, err, size);
+	rc = store_create(r->path, &r->keep, &r->store, err, size);
 	if (rc == -ENOENT || rc == -EACCES)
 		snprintf(err + strlen(err), size - strlen(err), ": give -o FILE%s",
 			 r->o->output ? " in a folder that is there and yours" : "");
@@ -282,7 +304,7 @@ static int open_engine(struct recorder *r, char *err, size_t size)
 		.root = o->root,
 		.guest_files = &o->guest_files,
 		.collectors = o->collectors,
-		.delay_s = o->delay_s,
+		.delay_s = r->delay_s,
 		.max_overhead_pct = o->max_overhead_pct,
 		.collector = options_collector(o),
 	};
@@ -409,6 +431,14 @@ static void run(struct recorder *r)
 	poll(&p[1], 1, LAST_MS);
 }
 
+/* One that goes when it is told to has not failed. */
+static void end_command(struct recorder *r)
+{
+	child_end(r->child, r->sigfd, &r->child_status);
+	if (WIFSIGNALED(r->child_status) && WTERMSIG(r->child_status) == SIGTERM)
+		r->child_status = 0;
+}
+
 static void stop(struct recorder *r)
 {
 	uint64_t one = 1;
@@ -419,7 +449,7 @@ static void stop(struct recorder *r)
 		pthread_join(r->thread, NULL);
 	}
 	if (r->child)
-		child_end(r->child, r->sigfd, &r->child_status);
+		end_command(r);
 	engine_free(r->engine);
 	store_close(r->store);
 	host_facts_free(&r->facts);
@@ -431,6 +461,19 @@ static void stop(struct recorder *r)
 		close(r->stop_fd);
 	if (r->wrote_fd >= 0)
 		close(r->wrote_fd);
+}
+
+/* How a command that failed ended. */
+static void say_command(const struct recorder *r)
+{
+	char safe[80];
+
+	text_escape(safe, sizeof(safe), r->o->words[0]);
+	if (WIFSIGNALED(r->child_status))
+		fprintf(stderr, "; %s was ended by signal %d (%s)", safe, WTERMSIG(r->child_status),
+			strsignal(WTERMSIG(r->child_status)));
+	else
+		fprintf(stderr, "; %s ended with status %d", safe, WEXITSTATUS(r->child_status));
 }
 
 static int finish(struct recorder *r, int rc, const char *err)
@@ -446,18 +489,30 @@ static int finish(struct recorder *r, int rc, const char *err)
 		atomic_load(&r->written) == 1 ? "" : "s", safe);
 	if (r->missing)
 		fprintf(stderr, ", %" PRIu64 " could not be written", r->missing);
+	if (r->child_status)
+		say_command(r);
 	fputs("\n", stderr);
 	if (atomic_load(&r->damaged) || (!atomic_load(&r->written) && r->missing))
 		return STATUS_FAILED;
 	return r->child_status ? STATUS_FAILED : STATUS_OK;
 }
 
+/* -d, else what the first tier says; then that tier is of what is measured. */
+static void choose_delay(struct recorder *r)
+{
+	double first = (double)r->keep.tier[0].every_ns / 1e9;
+
+	r->delay_s = r->o->by_delay ? r->o->delay_s : fmin(fmax(first, DELAY_LEAST), DELAY_MOST);
+	store_keep_measured(&r->keep, llround(r->delay_s * 1e9));
+}
+
 int cmd_record(const struct options *o)
 {
-	struct recorder r = {.o = o, .sigfd = -1, .stop_fd = -1, .wrote_fd = -1};
+	struct recorder r = {.o = o, .keep = o->keep, .sigfd = -1, .stop_fd = -1, .wrote_fd = -1};
 	char err[400] = "";
 	int rc = open_signals(&r);
 
+	choose_delay(&r);
 	if (!rc)
 		rc = open_store(&r, err, sizeof(err));
 	if (!rc)

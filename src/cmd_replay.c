@@ -6,6 +6,7 @@
  * have their past; going on in time hands it one more, any other jump begins anew.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static int open_recording(struct replay *r, char *err)
 	rc = store_range(r->store, &r->range);
 	if (rc)
 		snprintf(err, ERR_SIZE, "%s: %s", safe,
-			 rc == -ENOENT ? "there is nothing in it yet" : strerror(-rc));
+			 rc == -ENOENT ? "there is nothing in it yet" : store_strerror(rc));
 	return rc;
 }
 
@@ -91,7 +92,7 @@ static bool is_held(const struct replay *r, int64_t from, int64_t to)
 {
 	struct store_at first = {0};
 
-	if (store_find(r->store, STORE_FIRST, 0, &first))
+	if (store_find(r->store, STORE_FROM, r->range.first, &first))
 		return false;
 	return from <= r->range.last && to >= first.wall - first.dt;
 }
@@ -135,7 +136,7 @@ static int choose_range(struct replay *r, char *err)
 	r->to = INT64_MAX;
 	if (!r->o->at)
 		return 0;
-	if (store_time_range(r->o->at, r->range.last, &r->from, &r->to))
+	if (store_time_range(r->o->at, r->range.newest, &r->from, &r->to))
 		return check_range(r, err);
 	text_escape(safe, sizeof(safe), r->o->at);
 	if (r->from > r->to) {
@@ -149,17 +150,21 @@ static int choose_range(struct replay *r, char *err)
 	return -EINVAL;
 }
 
+static void cannot_be_read(int rc, char *err)
+{
+	snprintf(err, ERR_SIZE, "the recording cannot be read: %s", store_strerror(rc));
+}
+
 /*
- * Reads the interval that *at names, or the next in the same direction where that one cannot be
- * read: merged into a longer one meanwhile, or damaged. -ENOENT: there is none.
+ * Reads the interval that *at names, or the next one where that one cannot be read: merged into a
+ * longer one meanwhile, or damaged. -ENOENT: there is none.
  */
-static int read_near(struct replay *r, enum store_seek way, struct store_at *at,
-		     struct snapshot **out)
+static int read_from(struct replay *r, struct store_at *at, struct snapshot **out)
 {
 	int rc = store_read(r->store, at->id, out);
 
 	while (rc == -ENOENT || rc == -EBADMSG) {
-		rc = store_find(r->store, way, at->id, at);
+		rc = store_find(r->store, STORE_NEXT, at->id, at);
 		if (rc)
 			return rc;
 		rc = store_read(r->store, at->id, out);
@@ -202,31 +207,66 @@ static void say_none(const struct replay *r, const struct batch_table *t)
 		r->o->at ? " in that time" : "");
 }
 
-static int write_all(struct replay *r, struct batch_out *out)
+/*
+ * The next interval of the range, without those that are damaged; one that was merged into a longer
+ * one meanwhile is in that. 0, -ENOENT or another -errno with one line in err.
+ */
+static int read_next(struct replay *r, struct store_at *at, struct snapshot **out,
+		     uint64_t *damaged, char *err)
+{
+	int rc;
+
+	while (!(rc = store_next_within(r->store, at->id, r->from, r->to, at))) {
+		rc = store_read(r->store, at->id, out);
+		if (!rc)
+			return 0;
+		if (rc != -ENOENT && rc != -EBADMSG)
+			break;
+		*damaged += rc == -EBADMSG;
+	}
+	if (rc != -ENOENT)
+		cannot_be_read(rc, err);
+	return rc;
+}
+
+/* 0, or -EBADMSG where there was nothing else. */
+static int say_damaged(uint64_t damaged, uint64_t shown, char *err)
+{
+	if (damaged && !shown) {
+		cannot_be_read(-EBADMSG, err);
+		return -EBADMSG;
+	}
+	if (damaged)
+		fprintf(stderr, "kvmtop: %" PRIu64 " interval%s damaged and left out\n", damaged,
+			damaged == 1 ? " is" : "s are");
+	return 0;
+}
+
+static int write_all(struct replay *r, struct batch_out *out, char *err)
 {
 	const struct batch_table *table = out->job.query.table;
-	bool some = out->job.whole;
-	enum store_seek how = r->from == INT64_MIN ? STORE_FIRST : STORE_FROM;
 	struct pollfd stop = {.fd = out->sigfd, .events = POLLIN};
-	struct store_at at;
+	bool some = out->job.whole;
+	struct store_at at = {0};
+	uint64_t n = 0, damaged = 0;
 	struct snapshot *s;
-	int rc = store_find(r->store, how, r->from, &at);
+	int rc = 0;
 
-	while (!rc && at.wall <= r->to) {
-		rc = read_near(r, STORE_NEXT, &at, &s);
-		if (rc || at.wall > r->to)
+	for (; !rc; n++) {
+		rc = read_next(r, &at, &s, &damaged, err);
+		if (rc)
 			break;
 		some = some || has_table(table, s);
 		rc = batch_out_write(out, s);
 		snapshot_unref(s);
 		if (!rc && poll(&stop, 1, 0) > 0)
 			return 0;
-		if (!rc)
-			rc = store_find(r->store, STORE_NEXT, at.id, &at);
 	}
-	if (!some && (!rc || rc == -ENOENT))
+	if (rc != -ENOENT)
+		return rc > 0 ? 0 : rc;
+	if (!some && !damaged)
 		say_none(r, table);
-	return rc == -ENOENT || rc > 0 ? 0 : rc;
+	return say_damaged(damaged, n, err);
 }
 
 static int replay_batch(struct replay *r, char *err)
@@ -235,7 +275,7 @@ static int replay_batch(struct replay *r, char *err)
 	int rc = batch_out_open(&out, r->o, err, ERR_SIZE);
 
 	if (!rc)
-		rc = write_all(r, &out);
+		rc = write_all(r, &out, err);
 	batch_out_close(&out);
 	return batch_out_status(&out, rc, err);
 }
@@ -320,7 +360,7 @@ static void jump(struct replay *r, enum store_seek way, struct store_at at)
 	while ((rc == -EBADMSG || rc == -ENOENT) && !store_find(r->store, way, at.id, &at))
 		rc = show_at(r, &at);
 	if (rc)
-		say(r, ROLE_WARN, rc == -EBADMSG ? "damaged there" : strerror(-rc));
+		say(r, ROLE_WARN, rc == -EBADMSG ? "damaged there" : store_strerror(rc));
 }
 
 /* To the next interval, with what is on screen as its past. */
@@ -333,7 +373,7 @@ static void go_on(struct replay *r)
 	if (!rc && next.session != r->at.session) {
 		rc = show_at(r, &next);
 	} else if (!rc) {
-		rc = read_near(r, STORE_NEXT, &next, &s);
+		rc = read_from(r, &next, &s);
 		if (!rc) {
 			r->at = next;
 			ui_snapshot(r->screen.ui, s);
@@ -343,7 +383,7 @@ static void go_on(struct replay *r)
 	if (rc == -ENOENT)
 		say(r, ROLE_NOTICE, "the end of the recording");
 	else if (rc)
-		say(r, ROLE_WARN, strerror(-rc));
+		say(r, ROLE_WARN, store_strerror(rc));
 	if (rc)
 		stop_playing(r);
 	else
@@ -380,7 +420,7 @@ static void go_to_typed(struct replay *r, const char *text)
 	/* What was recorded since the start is there too. */
 	store_range(r->store, &r->range);
 	range_text(r, holds, sizeof(holds));
-	if (!store_time_parse(text, r->range.last, &wall))
+	if (!store_time_parse(text, r->range.newest, &wall))
 		say(r, ROLE_WARN,
 		    "a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end");
 	else if (!is_held(r, wall, typed_end(text, wall)))
@@ -420,6 +460,7 @@ static void change_speed(struct replay *r, double factor)
 static void read_timeline(struct replay *r)
 {
 	struct ui_moment shown[UI_MOMENTS];
+	double worth[UI_MOMENTS];
 	int64_t now = clock_mono_ns();
 
 	if (r->looked && now - r->looked < TIMELINE_NS)
@@ -428,11 +469,24 @@ static void read_timeline(struct replay *r)
 	if (store_range(r->store, &r->range))
 		return;
 	r->moments = store_moments(r->store, &r->range, r->moment, UI_MOMENTS);
+	store_worth(r->moment, r->moments, worth);
 	for (int i = 0; i < r->moments; i++)
 		shown[i] = (struct ui_moment){r->moment[i].wall, r->moment[i].dt,
-					      r->moment[i].steal_max};
+					      r->moment[i].steal_max, worth[i]};
 	if (r->moments > 0)
 		ui_timeline(r->screen.ui, shown, (size_t)r->moments, r->range.first, r->range.last);
+}
+
+static void say_worst(const struct replay *r, const struct store_moment *m, char *text, size_t size)
+{
+	const char *which = r->worst ? "the next worst moment" : "the worst moment";
+
+	if (m->steal_max >= STEAL_NOTICE)
+		snprintf(text, size, "%s: a vCPU waited for %.0f%% of the interval", which,
+			 m->steal_max);
+	else
+		snprintf(text, size, "%s: %u finding%s, and no vCPU waited for long", which,
+			 m->findings, m->findings == 1 ? "" : "s");
 }
 
 static void go_to_worst(struct replay *r)
@@ -442,7 +496,8 @@ static void go_to_worst(struct replay *r)
 	char text[80];
 
 	if (!m && !r->worst) {
-		say(r, ROLE_NOTICE, "no vCPU waited for 5% of any interval");
+		say(r, ROLE_NOTICE,
+		    "no vCPU waited for 5% of any interval, and nothing else was remarkable");
 		return;
 	}
 	if (!m) {
@@ -452,8 +507,7 @@ static void go_to_worst(struct replay *r)
 	/* By its time: it may have become part of a longer one meanwhile. */
 	if (!m || store_find(r->store, STORE_FROM, m->wall, &at))
 		return;
-	snprintf(text, sizeof(text), "%s: a vCPU waited for %.0f%% of the interval",
-		 r->worst ? "the next worst moment" : "the worst moment", m->steal_max);
+	say_worst(r, m, text, sizeof(text));
 	r->worst++;
 	if (at.id != r->at.id)
 		jump(r, STORE_NEXT, at);
@@ -553,7 +607,7 @@ static int show_first(struct replay *r, char *err)
 	while (rc == -EBADMSG && !store_find(r->store, STORE_BEFORE, at.id, &at))
 		rc = show_at(r, &at);
 	if (rc)
-		snprintf(err, ERR_SIZE, "the recording cannot be read: %s", strerror(-rc));
+		cannot_be_read(rc, err);
 	return rc;
 }
 

@@ -203,8 +203,7 @@ static int read_recording(struct job *j)
 	if (rc && err[0])
 		fprintf(stderr, "kvmtop: %s\n", err);
 	else if (rc)
-		fprintf(stderr, "kvmtop: %s: %s\n", j->shown,
-			rc == -EBADMSG ? "damaged there" : strerror(-rc));
+		fprintf(stderr, "kvmtop: %s: %s\n", j->shown, store_strerror(rc));
 	return rc;
 }
 
@@ -319,8 +318,8 @@ static void say_what_was_not_recorded(const struct job *j)
 			" %s\n",
 			j->shown, (double)r->gap / 1e9, r->ngaps, r->ngaps == 1 ? "gap" : "gaps");
 	if (r->damaged)
-		fprintf(stderr, "kvmtop: %s: %" PRIu64 " intervals could not be read\n", j->shown,
-			r->damaged);
+		fprintf(stderr, "kvmtop: %s: %" PRIu64 " interval%s could not be read\n", j->shown,
+			r->damaged, r->damaged == 1 ? "" : "s");
 	say_kinds(j);
 	say_other_kind(j);
 }

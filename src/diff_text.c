@@ -217,8 +217,8 @@ static void put_side(const struct diff_side *s, struct out *out)
 		out_printf(out, "   %llu events were lost: counts of exits are too low by them\n",
 			   (unsigned long long)s->lost);
 	if (s->damaged)
-		out_printf(out, "   %llu intervals could not be read\n",
-			   (unsigned long long)s->damaged);
+		out_printf(out, "   %llu interval%s could not be read\n",
+			   (unsigned long long)s->damaged, plural(s->damaged));
 	for (size_t i = 0; i < s->nvm; i++) {
 		if (!s->vm[i].twice)
 			continue;

@@ -88,9 +88,10 @@ static int parse_delay(struct options *o, const char *arg, char *err, size_t siz
 {
 	char buf[40];
 
-	if (!options_number(arg, 0.1, 3600, &o->delay_s))
+	if (!options_number(arg, DELAY_LEAST, DELAY_MOST, &o->delay_s))
 		return options_bad(err, size, "-d '%s': not an interval: give 0.1 to 3600 seconds",
 				   options_shown(arg, buf, sizeof(buf)));
+	o->by_delay = true;
 	return 0;
 }
 
@@ -486,7 +487,7 @@ const struct option_row option_rows[] = {
 	{'o', "output", "FILE", "record into FILE (/var/lib/kvmtop/recording.db); trace: the new folder; bundle: a file that is not there yet (kvmtop-bundle-TIME.tar.gz)", "@path",
 	 FOR_RECORD | FOR_TRACE | FOR_BUNDLE, false, options_parse_output},
 	{OPT_FOR, "for", "SEC", "trace for this long (5)", "1 5 10 60", FOR_TRACE, false, options_parse_for},
-	{OPT_KEEP, "keep", "TIERS", "how long intervals of which length are kept (1s:1h,10s:24h,60s:7d)", NULL, FOR_RECORD, false,
+	{OPT_KEEP, "keep", "TIERS", "how long intervals of which length are kept, the first as measured: -d, else its length (1s:1h,10s:24h,60s:7d)", NULL, FOR_RECORD, false,
 	 options_parse_keep},
 	{OPT_MAX_SIZE, "max-size", "SIZE", "the recording grows to no more than this, as 500M or 2G; 1M or more (no limit)", "500M 1G 2G 10G",
 	 FOR_RECORD, false, options_parse_max_size},

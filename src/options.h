@@ -48,13 +48,17 @@ enum options_action {
 	ACTION_DUMP, /* tests: the table whose name is in .arg */
 };
 
+#define DELAY_LEAST 0.1
+#define DELAY_MOST 3600
+
 struct options {
 	enum options_action action;
 	const char *arg;
 	const struct command *
 		command; /* of ACTION_RUN never NULL; of ACTION_HELP the one asked about, or NULL */
 	bool batch;
-	double delay_s; /* -d; 1 by default */
+	double delay_s; /* -d, from DELAY_LEAST to DELAY_MOST; 1 by default */
+	bool by_delay; /* -d was given */
 	uint64_t iterations; /* -n; 0: without end */
 	struct filter *filter; /* -p -M --vcpu; never NULL after options_parse() */
 	const char *sort; /* -s: id or title of a field, NULL: the default order */

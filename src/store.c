@@ -267,6 +267,11 @@ const char *store_library(void)
 	return sqlite3_libversion();
 }
 
+const char *store_strerror(int rc)
+{
+	return rc == -EBADMSG ? "it is damaged" : strerror(-rc);
+}
+
 static struct store *store_new(void)
 {
 	struct store *st = calloc(1, sizeof(*st));
@@ -283,7 +288,9 @@ static int open_file(const char *path, char *err, size_t size)
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 
 	if (fd < 0)
-		return fail(-errno, err, size, path, "%s", strerror(errno));
+		return fail(-errno, err, size, path, "%s",
+			    errno == ELOOP ? "a symbolic link: give the file that it leads to"
+					   : strerror(errno));
 	if (fstat(fd, &sb) || !S_ISREG(sb.st_mode)) {
 		close(fd);
 		return fail(-ENODEV, err, size, path, "not a file");
@@ -324,8 +331,10 @@ static int prepare(struct store *st, const char *path, char *err, size_t size)
 		rc = store_exec(st, store_schema_2);
 	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_WAITED)
 		rc = store_exec(st, store_schema_3);
-	if (!rc && store_pragma(st, "user_version") < STORE_VERSION)
+	if (!rc && store_pragma(st, "user_version") < STORE_VERSION_LESS)
 		rc = store_exec(st, store_schema_5);
+	if (!rc && store_pragma(st, "user_version") < STORE_VERSION)
+		rc = store_exec(st, store_schema_6);
 	st->version = STORE_VERSION;
 	return rc ? fail_sqlite(st, rc, err, size, path) : 0;
 }

@@ -34,6 +34,11 @@ struct store_keep {
 bool store_keep_parse(const char *text, struct store_keep *out);
 /* "1s for 1h, 10s for 24h, 60s for 7d"; the first tier has the length that is measured. */
 const char *store_keep_text(const struct store_keep *k, char *buf, size_t size);
+/*
+ * The first tier is of intervals as they are measured, of this length; tiers that are no coarser
+ * are part of it.
+ */
+void store_keep_measured(struct store_keep *k, int64_t ns);
 /* "2G", "500M" in bytes, at least 1 MiB. False: not a size. */
 bool store_size_parse(const char *text, int64_t *out);
 
@@ -77,32 +82,40 @@ int store_write_facts(struct store *st, const struct host_facts *f);
  */
 int store_age(struct store *st);
 /*
- * Bytes that a recording takes once it reaches as far back as its tiers say, by the last interval
- * that was written.
+ * Bytes that a recording takes once it reaches as far back as it will, by the last interval that
+ * was written; reach: how far that is, ns, as the tiers say or as the size limit allows.
  */
-double store_expected(const struct store *st);
+double store_expected(const struct store *st, int64_t *reach);
 /* Bytes that the recording's file has; 0 not known. */
 int64_t store_bytes(struct store *st);
 
 const char *store_library(void); /* the version of SQLite that is used */
+/* What a function of these gave, in words. */
+const char *store_strerror(int rc);
 
 /* For reading. 0 or -errno with one line in err. */
 int store_open(const char *path, struct store **out, char *err, size_t size);
 void store_close(struct store *st); /* NULL is fine */
 
 struct store_range {
-	int64_t first, last; /* ns since 1970: ends of the first and the last interval */
+	int64_t first, last; /* ns since 1970: the earliest and the latest end of an interval */
+	int64_t newest; /* end of the one that was recorded last: the same, unless the clock was
+			   put back since; what -2h and 03:12 are relative to */
 	uint64_t n; /* intervals */
 };
 
 /* -ENOENT: there is no interval. */
 int store_range(struct store *st, struct store_range *out);
 
-/* The worst interval of a part of a recording's time: the one in which a vCPU waited most. */
+/*
+ * The worst interval of a part of a recording's time: the one in which a vCPU waited most; where
+ * none waited as long as STEAL_NOTICE, that with most findings.
+ */
 struct store_moment {
 	int64_t id, wall; /* as in store_at */
 	double steal_max; /* percent; 0 also where it is not known */
 	int64_t dt; /* how long it is, ns */
+	unsigned findings; /* 999 at most */
 };
 
 /*
@@ -148,6 +161,12 @@ struct store_at {
 
 /* time: ns since 1970 or the id. 0, -ENOENT: none there, or -errno. */
 int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct store_at *out);
+/*
+ * The next interval after `id` (0: the first) of which a part lies between two moments, ns since
+ * 1970. In order of ids, for times are not in order where the clock was put back: what was recorded
+ * of these moments before and after that is found. 0, -ENOENT or another -errno.
+ */
+int store_next_within(struct store *st, int64_t id, int64_t from, int64_t to, struct store_at *out);
 /*
  * The interval as a snapshot; times of the clock within are those of the wall clock, so that they
  * rise from one boot to the next. One reference to the caller. 0, -ENOENT (merged meanwhile),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What becomes of old intervals: tiers and the size limit (store.h). */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 #define GROUP_MOST 64
 /* Groups a call and tier: one suffices in the long run, more catch up. */
 #define ROUNDS 4
-/* Of a size limit that is too small for all: the finest tier keeps this many intervals at least. */
+/* Of a size limit that is too small for all each tier keeps this many, as long as there is another.
+ */
 #define FINEST_LEAST 60
 
 /* ---- words ---- */
@@ -83,16 +85,58 @@ bool store_size_parse(const char *text, int64_t *out)
 	return v >= 1 << 20;
 }
 
-double store_expected(const struct store *st)
+void store_keep_measured(struct store_keep *k, int64_t ns)
 {
-	double n = 0, after = 0;
+	unsigned gone = 0;
 
-	for (unsigned i = 0; i < st->keep.n; i++) {
-		const struct store_tier *t = &st->keep.tier[i];
+	while (gone + 1 < k->n && k->tier[gone + 1].every_ns <= ns)
+		gone++;
+	k->n -= gone;
+	memmove(k->tier, k->tier + gone, k->n * sizeof(k->tier[0]));
+	k->tier[0].every_ns = ns;
+}
 
-		/* The time that a tier covers begins where the one before ends. */
-		n += ((double)t->keep_ns - after) / (double)t->every_ns;
-		after = (double)t->keep_ns;
+/* How many intervals there are where the tiers end at these ages. */
+static double intervals_of(const struct store_keep *k, const double *end)
+{
+	double n = 0;
+
+	for (unsigned i = 0; i < k->n; i++)
+		n += (end[i] - (i ? end[i - 1] : 0)) / (double)k->tier[i].every_ns;
+	return n;
+}
+
+/* The i-th tier ends earlier, and those behind it not before it, so that there are `most`. */
+static void end_earlier(const struct store_keep *k, double *end, unsigned i, double most)
+{
+	double before = i ? end[i - 1] : 0, every = (double)k->tier[i].every_ns;
+	double least = before + (i + 1 < k->n ? FINEST_LEAST * every : 0);
+	double saves = 1 / every - (i + 1 < k->n ? 1 / (double)k->tier[i + 1].every_ns : 0);
+	double to = end[i] - (intervals_of(k, end) - most) / saves;
+
+	end[i] = fmin(end[i], fmax(to, least));
+	for (unsigned j = i + 1; j < k->n; j++)
+		end[j] = fmax(end[j], end[i]);
+}
+
+double store_expected(const struct store *st, int64_t *reach)
+{
+	const struct store_keep *k = &st->keep;
+	double most = (double)k->max_bytes / (double)(st->last_bytes ? st->last_bytes : 1);
+	double end[STORE_TIERS] = {0}, n;
+
+	for (unsigned i = 0; i < k->n; i++)
+		end[i] = (double)k->tier[i].keep_ns;
+	n = intervals_of(k, end);
+	for (unsigned i = 0; i < k->n && k->max_bytes && n > most; i++) {
+		end_earlier(k, end, i, most);
+		n = intervals_of(k, end);
+	}
+	*reach = k->n ? (int64_t)end[k->n - 1] : 0;
+	/* Not even the least of the finest: as many of them as there is room for. */
+	if (k->n && k->max_bytes && n > most) {
+		*reach = (int64_t)(most * (double)k->tier[0].every_ns);
+		n = most;
 	}
 	return n * (double)st->last_bytes;
 }
@@ -222,23 +266,45 @@ static int group_size(const struct row *row, int n, int64_t every)
 }
 
 /*
+ * When a row was recorded. What a clock had that was put back since is at least as old as what was
+ * recorded after that.
+ */
+static int64_t recorded_at(struct store *st, unsigned tier, const struct row *row)
+{
+	sqlite3_stmt *s = row->time > st->last_wall ? store_stmt(st, ST_TIME_AFTER) : NULL;
+	int64_t at = row->time;
+
+	if (!s)
+		return at;
+	sqlite3_bind_int(s, 1, (int)tier);
+	sqlite3_bind_int64(s, 2, row->id);
+	sqlite3_bind_int64(s, 3, st->last_wall);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		at = sound_time(sqlite3_column_int64(s, 0));
+	sqlite3_reset(s);
+	return at;
+}
+
+/*
  * One group of a tier's oldest goes to the next tier, or away after the last. `before`: what ended
  * by then is too old. 1: done, 0: none is old enough, -errno.
  */
 static int age_group(struct store *st, unsigned tier, int64_t before)
 {
 	bool last = tier + 1 >= st->keep.n;
-	int64_t every = st->keep.tier[last ? tier : tier + 1].every_ns, end;
+	int64_t every = st->keep.tier[last ? tier : tier + 1].every_ns, at, end;
 	struct row row[GROUP_MOST] = {0};
 	int n = oldest(st, tier, row, GROUP_MOST), rc;
 
 	if (n <= 0)
 		return n;
 	n = group_size(row, n, every);
-	end = ((row[0].time - 1) / every + 1) * every;
-	if (end > before && row[0].session == st->session)
+	at = recorded_at(st, tier, &row[0]);
+	if (at > before)
 		return 0;
-	if (row[0].time > before) /* of an earlier run: whole, but not old */
+	end = ((at - 1) / every + 1) * every;
+	/* One of an earlier run, or before the clock was put back, is whole. */
+	if (end > before && row[0].session == st->session && at == row[0].time)
 		return 0;
 	rc = last ? drop(st, row, n) : merge_rows(st, row, n, tier + 1);
 	return rc ? rc : 1;
@@ -273,7 +339,7 @@ static int shrink(struct store *st)
 		if (count_of(st, i) > FINEST_LEAST)
 			return age_group(st, i, INT64_MAX);
 	for (unsigned i = st->keep.n; i-- > 0;)
-		if (count_of(st, i) > (i ? 0 : FINEST_LEAST))
+		if (count_of(st, i) > (i ? 0 : 1))
 			return age_group(st, i, INT64_MAX);
 	return 0;
 }

@@ -8,10 +8,7 @@
 
 #include "store_code.h"
 #include "store_fields.h"
-
-/* Centuries: differences and sums of two of them do not overflow. */
-#define TIME_MOST ((int64_t)1 << 61)
-#define INTERVAL_MOST ((int64_t)1 << 53)
+#include "store_priv.h"
 
 static bool index_ok(int64_t i, size_t n)
 {
@@ -21,6 +18,15 @@ static bool index_ok(int64_t i, size_t n)
 static bool range_ok(uint32_t first, uint32_t n, size_t all)
 {
 	return first <= all && n <= all - first;
+}
+
+/* A moment of the snapshot's clock, which may have been set meanwhile, and how long ago it was. */
+static bool moment_ok(const struct snapshot *s, int64_t t)
+{
+	int64_t ago;
+
+	return !__builtin_sub_overflow(s->time, t, &ago) && ago <= STORE_AGO_MOST &&
+	       ago >= -STORE_AGO_MOST;
 }
 
 static bool tables_ok(const struct snapshot *s, const struct snap_exits *ex,
@@ -84,16 +90,14 @@ static bool rows_ok(const struct snapshot *s)
 		if (!index_ok(s->pmcs[i].vm, s->nvms) || !index_ok(s->pmcs[i].vcpu, s->nvcpus))
 			return false;
 	for (size_t i = 0; i < s->nslow; i++)
-		if (!index_ok(s->slow[i].vm, s->nvms) || s->slow[i].end > TIME_MOST ||
-		    s->slow[i].end < -TIME_MOST ||
+		if (!index_ok(s->slow[i].vm, s->nvms) ||
 		    (s->slow[i].vcpu != -1 && !index_ok(s->slow[i].vcpu, s->nvcpus)))
 			return false;
 	for (size_t i = 0; i < s->nfindings; i++) {
 		const struct snap_finding *f = &s->findings[i];
 
 		if ((f->vm != -1 && !index_ok(f->vm, s->nvms)) ||
-		    (f->vcpu != -1 && !index_ok(f->vcpu, s->nvcpus)) || f->since > TIME_MOST ||
-		    f->since < -TIME_MOST)
+		    (f->vcpu != -1 && !index_ok(f->vcpu, s->nvcpus)) || !moment_ok(s, f->since))
 			return false;
 	}
 	return true;
@@ -128,11 +132,10 @@ static bool sums_ok(const struct snapshot *s)
 
 static bool times_ok(const struct snapshot *s)
 {
-	return s->time <= TIME_MOST && s->time >= -TIME_MOST && s->since <= TIME_MOST &&
-	       s->since >= -TIME_MOST && s->dt >= 0 && s->dt <= INTERVAL_MOST &&
-	       s->wall.tv_sec >= 0 && s->wall.tv_sec <= TIME_MOST / 1000000000 &&
-	       s->wall.tv_nsec >= 0 && s->wall.tv_nsec < 1000000000 && s->delay_s >= 0 &&
-	       s->delay_s <= 1e6;
+	return s->time >= 0 && s->time <= STORE_TIME_MOST && moment_ok(s, s->since) && s->dt >= 0 &&
+	       s->dt <= STORE_DT_MOST && s->wall.tv_sec >= 0 &&
+	       s->wall.tv_sec < STORE_TIME_MOST / 1000000000 && s->wall.tv_nsec >= 0 &&
+	       s->wall.tv_nsec < 1000000000 && s->delay_s >= 0 && s->delay_s <= 1e6;
 }
 
 int store_check(const struct snapshot *s)

@@ -12,21 +12,23 @@
 
 #define STORE_APPLICATION 0x6b766d74 /* "kvmt": file(1) and we know a recording by it */
 /*
- * From version 4 on intervals are packed by zstd, from this one on they have not what follows from
- * others.
+ * From version 4 on intervals are packed by zstd, from 5 on they have not what follows from others,
+ * from this one on the view `hosts` has findings, and segments no tier.
  */
-#define STORE_VERSION 5
+#define STORE_VERSION 6
+#define STORE_VERSION_LESS 5
 /* From this version on facts are recorded. A recording of version 1 is the same without them. */
 #define STORE_VERSION_FACTS 2
 /* From this one on the view of who had the CPU; frames had it before. */
 #define STORE_VERSION_WAITED 3
 
 /*
- * More than any clock, interval or count of a recording has. Only a check, of what is read: sums
- * and differences of three times (a wall clock less how long ago another one was) must not
- * overflow, which they could with twice as much. Plain numbers, since they are part of SQL too.
+ * More than any clock, interval or count of a recording has. Only a check, of what is read: a time
+ * and how long ago another one was (less than STORE_AGO_MOST) do not overflow together. Plain
+ * numbers, since they are part of SQL too.
  */
-#define STORE_TIME_MOST 2305843009213693952 /* 2^61 ns: 2043 */
+#define STORE_TIME_MOST 4611686018427387904 /* 2^62 ns: 2116 */
+#define STORE_AGO_MOST 2305843009213693952 /* 2^61 ns: 73 years */
 #define STORE_DT_MOST 9007199254740992 /* 2^53 ns */
 #define STORE_ID_MOST 9007199254740992
 
@@ -53,6 +55,7 @@ enum store_statement {
 	ST_FROM,
 	ST_NEXT,
 	ST_BEFORE,
+	ST_WITHIN,
 	ST_FIRST,
 	ST_LAST,
 	ST_LAST_ID,
@@ -65,6 +68,7 @@ enum store_statement {
 	ST_RANGE,
 	ST_MOMENTS,
 	ST_OLDEST,
+	ST_TIME_AFTER,
 	ST_DEL_FRAME,
 	ST_DEL_VM,
 	ST_DEL_VCPU,

@@ -21,6 +21,7 @@ int store_range(struct store *st, struct store_range *out)
 	} else if (sqlite3_column_int64(s, 2) > 0) {
 		*out = (struct store_range){.first = sqlite3_column_int64(s, 0),
 					    .last = sqlite3_column_int64(s, 1),
+					    .newest = sqlite3_column_int64(s, 3),
 					    .n = (uint64_t)sqlite3_column_int64(s, 2)};
 		rc = 0;
 	}
@@ -48,11 +49,42 @@ int store_moments(struct store *st, const struct store_range *r, struct store_mo
 			.wall = sqlite3_column_int64(s, 1),
 			.steal_max = sqlite3_column_double(s, 2) / 1e3,
 			.dt = sqlite3_column_int64(s, 3),
+			.findings = (unsigned)sqlite3_column_int(s, 4),
 		};
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		found = store_errno(st);
 	sqlite3_reset(s);
 	return found;
+}
+
+/* What a statement of intervals finds. */
+static int take_at(struct store *st, sqlite3_stmt *s, struct store_at *out)
+{
+	int rc = sqlite3_step(s);
+
+	if (rc == SQLITE_ROW)
+		*out = (struct store_at){.id = sqlite3_column_int64(s, 0),
+					 .wall = sqlite3_column_int64(s, 1),
+					 .dt = sqlite3_column_int64(s, 2),
+					 .session = sqlite3_column_int64(s, 3),
+					 .skipped = (uint64_t)sqlite3_column_int64(s, 4)};
+	rc = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : store_errno(st);
+	sqlite3_reset(s);
+	return rc;
+}
+
+int store_next_within(struct store *st, int64_t id, int64_t from, int64_t to, struct store_at *out)
+{
+	sqlite3_stmt *s;
+
+	st->steps = 0;
+	s = store_stmt(st, ST_WITHIN);
+	if (!s)
+		return store_errno(st);
+	sqlite3_bind_int64(s, 1, id);
+	sqlite3_bind_int64(s, 2, from);
+	sqlite3_bind_int64(s, 3, to);
+	return take_at(st, s, out);
 }
 
 int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct store_at *out)
@@ -70,15 +102,7 @@ int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct
 		return store_errno(st);
 	if (how != STORE_FIRST && how != STORE_LAST)
 		sqlite3_bind_int64(s, 1, time_or_id);
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW)
-		*out = (struct store_at){.id = sqlite3_column_int64(s, 0),
-					 .wall = sqlite3_column_int64(s, 1),
-					 .dt = sqlite3_column_int64(s, 2),
-					 .session = sqlite3_column_int64(s, 3),
-					 .skipped = (uint64_t)sqlite3_column_int64(s, 4)};
-	rc = rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -ENOENT : store_errno(st);
-	sqlite3_reset(s);
+	rc = take_at(st, s, out);
 	if (rc == -ENOENT && how == STORE_AT)
 		return store_find(st, STORE_FIRST, 0, out);
 	return rc;

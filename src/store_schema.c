@@ -43,11 +43,6 @@ const char store_schema[] =
 	" n INTEGER NOT NULL, cpu INTEGER, guest INTEGER, sys INTEGER, steal INTEGER,"
 	" throt INTEGER, exits INTEGER, exit INTEGER, PRIMARY KEY(interval,vm,vcpu,n))"
 	" WITHOUT ROWID;"
-	"CREATE VIEW hosts AS SELECT " LOCAL_TIME " AS at, i.dt/1e9 AS seconds, i.nvm AS vms,"
-	" i.nvcpu AS vcpus, i.usr/1e3 AS usr_pct, i.sys/1e3 AS sys_pct, i.guest/1e3 AS guest_pct,"
-	" i.idle/1e3 AS idle_pct, i.steal/1e3 AS steal_pct, i.steal_max/1e3 AS steal_max_pct,"
-	" i.exits/1e3 AS exits_per_s, i.lost AS lost, i.skipped AS skipped, i.merged AS merged,"
-	" i.id AS interval FROM interval i;"
 	"CREATE VIEW vms AS SELECT " LOCAL_TIME " AS at, " TEXT_OF(
 		"v.name") " AS name,"
 			  " v.cpu/1e3 AS cpu_pct, v.guest/1e3 AS guest_pct, v.sys/1e3 AS sys_pct,"
@@ -116,6 +111,19 @@ const char store_schema_3[] =
 /* The tables are the same: older programs are told that they cannot read what is in them. */
 const char store_schema_5[] = "PRAGMA user_version=5;";
 
+const char store_schema_6[] =
+	"BEGIN;"
+	"ALTER TABLE segment DROP COLUMN tier;"
+	"DROP VIEW IF EXISTS hosts;"
+	"CREATE VIEW hosts AS SELECT " LOCAL_TIME " AS at, i.dt/1e9 AS seconds, i.nvm AS vms,"
+	" i.nvcpu AS vcpus, i.usr/1e3 AS usr_pct, i.sys/1e3 AS sys_pct, i.guest/1e3 AS guest_pct,"
+	" i.idle/1e3 AS idle_pct, i.steal/1e3 AS steal_pct, i.steal_max/1e3 AS steal_max_pct,"
+	" i.exits/1e3 AS exits_per_s, i.findings AS findings, i.lost AS lost, i.skipped AS "
+	"skipped, i.merged AS merged,"
+	" i.id AS interval FROM interval i;"
+	"PRAGMA user_version=6;"
+	"COMMIT;";
+
 const char store_schema_check[] =
 	"SELECT count(*) FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql NOT LIKE"
 	" 'CREATE VIRTUAL%' AND sql NOT LIKE '%GENERATED%' AND name IN"
@@ -137,7 +145,7 @@ const char *const store_sql[] = {
 	[ST_SEGMENT] = "INSERT INTO segment VALUES(1+max("
 		       "coalesce((SELECT max(id) FROM segment),0),"
 		       "coalesce((SELECT max(segment) FROM text),0),"
-		       "coalesce((SELECT max(segment) FROM interval),0)),?)",
+		       "coalesce((SELECT max(segment) FROM interval),0)))",
 	[ST_TEXT] = "INSERT INTO text VALUES(?,?,?)",
 	[ST_INTERVAL] = "INSERT INTO interval VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[ST_FRAME] = "INSERT INTO frame VALUES(?,?,?)",
@@ -152,6 +160,9 @@ const char *const store_sql[] = {
 	[ST_NEXT] = "SELECT " COLUMNS " FROM interval WHERE id>? AND " SOUND " ORDER BY id LIMIT 1",
 	[ST_BEFORE] = "SELECT " COLUMNS " FROM interval WHERE id<? AND " SOUND
 		      " ORDER BY id DESC LIMIT 1",
+	[ST_WITHIN] =
+		"SELECT " COLUMNS " FROM interval WHERE id>? AND +time>? AND time-dt<? AND " SOUND
+		" ORDER BY id LIMIT 1",
 	[ST_FIRST] = "SELECT " COLUMNS " FROM interval WHERE " SOUND " ORDER BY id LIMIT 1",
 	[ST_LAST] = "SELECT " COLUMNS " FROM interval WHERE " SOUND " ORDER BY id DESC LIMIT 1",
 	/* Rows of a damaged file may belong to no interval: theirs are not used again either. */
@@ -164,6 +175,8 @@ const char *const store_sql[] = {
 	[ST_GET_TEXT] = "SELECT text FROM text WHERE segment=? AND id=?",
 	[ST_OLDEST] = "SELECT id,time,session,merged,skipped,segment FROM interval WHERE tier=?"
 		      " ORDER BY id LIMIT ?",
+	[ST_TIME_AFTER] = "SELECT time FROM interval WHERE tier=? AND id>? AND +time<=?"
+			  " ORDER BY id LIMIT 1",
 	[ST_DEL_FRAME] = "DELETE FROM frame WHERE interval=?",
 	[ST_DEL_VM] = "DELETE FROM vm WHERE interval=?",
 	[ST_DEL_VCPU] = "DELETE FROM vcpu WHERE interval=?",
@@ -188,10 +201,16 @@ const char *const store_sql[] = {
 		      "session AS s FROM tsc WHERE vm=?1 OR vm_id=?1 ORDER BY rowid DESC LIMIT 1)"
 		      " ON vm_id=v AND session=s ORDER BY tsc.rowid",
 	[ST_TSC_UP_TO] = "SELECT * FROM tsc WHERE interval<=? ORDER BY rowid",
-	[ST_RANGE] = "SELECT min(time),max(time),count(*) FROM interval WHERE time BETWEEN"
-		     " 0 AND " TIME_MOST,
-	/* id, time and dt are those of the row that has the maximum: SQLite says so. */
-	[ST_MOMENTS] = "SELECT id,time,max(coalesce(steal_max,0)),dt,"
-		       "(time-?1)/?2 AS part FROM interval WHERE time BETWEEN ?1 AND ?3"
-		       " GROUP BY part ORDER BY part LIMIT ?4",
+	[ST_RANGE] = "SELECT min(time),max(time),count(*),(SELECT time FROM interval WHERE " SOUND
+		     " ORDER BY id DESC LIMIT 1) FROM interval WHERE time BETWEEN 0 AND " TIME_MOST,
+	/*
+	 * The worst of each part: steal that somebody notices, else findings, else steal. Figures
+	 * of the row are those of the one that has the maximum: SQLite says so.
+	 */
+	[ST_MOMENTS] = "SELECT id,time,steal,dt,findings,max((steal>=1000*" NUMBER(
+		STEAL_NOTICE) ")*steal*10000000000+findings*10000000+steal),part FROM"
+			      " (SELECT id,time,dt,min(max(coalesce(steal_max,0),0),1000000)"
+			      " AS steal,min(max(coalesce(findings,0),0),999) AS findings,"
+			      "(time-?1)/?2 AS part FROM interval WHERE time BETWEEN ?1 AND ?3)"
+			      " GROUP BY part ORDER BY part LIMIT ?4",
 };

@@ -11,6 +11,7 @@ extern const char store_schema[]; /* makes a new recording of version 1, one tra
 extern const char store_schema_2[]; /* makes one of version 1 one of version 2, as well */
 extern const char store_schema_3[]; /* the same from 2 to 3 */
 extern const char store_schema_5[]; /* the same from 3 or 4 to 5 */
+extern const char store_schema_6[]; /* the same from 5 to 6 */
 extern const char store_schema_check[]; /* gives STORE_TABLE_COUNT where all are there */
 extern const char *const store_sql[]; /* by enum store_statement */
 

@@ -59,10 +59,10 @@ static int find_range(struct store_span *s, char *err, size_t size)
 	if (rc) {
 		text_escape(path, sizeof(path), s->path);
 		snprintf(err, size, "%s: %s", path,
-			 rc == -ENOENT ? "there is nothing in it yet" : strerror(-rc));
+			 rc == -ENOENT ? "there is nothing in it yet" : store_strerror(rc));
 		return rc;
 	}
-	if (!s->range || store_time_range(s->range, s->held.last, &s->from, &s->to))
+	if (!s->range || store_time_range(s->range, s->held.newest, &s->from, &s->to))
 		return 0;
 	text_escape(safe, sizeof(safe), s->range);
 	if (s->from > s->to)
@@ -108,15 +108,8 @@ int store_span_next(struct store *st, int64_t from, int64_t to, struct store_at 
 {
 	int rc;
 
-	if (at->id)
-		rc = store_find(st, STORE_NEXT, at->id, at);
-	else
-		rc = store_find(st, from == INT64_MIN ? STORE_FIRST : STORE_FROM, from, at);
-	for (; !rc; rc = store_find(st, STORE_NEXT, at->id, at)) {
-		if (at->wall - at->dt > to)
-			return -ENOENT;
-		if (store_within(at, from, to))
-			return 0;
-	}
+	do {
+		rc = store_next_within(st, at->id, from, to, at);
+	} while (!rc && !store_within(at, from, to));
 	return rc;
 }

@@ -42,7 +42,7 @@ static inline bool store_within(const struct store_at *at, int64_t from, int64_t
 
 /*
  * The first interval of those within (*at zero), or the next. 0, -ENOENT: there is no more, or
- * -errno. Intervals are in order of time as long as the clock is.
+ * -errno.
  */
 int store_span_next(struct store *st, int64_t from, int64_t to, struct store_at *at);
 

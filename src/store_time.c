@@ -97,7 +97,8 @@ static bool date_of(const char **p, struct tm *tm)
 		return false;
 	tm->tm_year -= 1900;
 	tm->tm_mon--;
-	return tm->tm_year >= 70 && tm->tm_year < 400 && tm->tm_mon >= 0 && tm->tm_mon < 12 &&
+	/* Until 2261: what ns since 1970 in 64 bits have. */
+	return tm->tm_year >= 70 && tm->tm_year < 362 && tm->tm_mon >= 0 && tm->tm_mon < 12 &&
 	       tm->tm_mday >= 1 && tm->tm_mday <= 31;
 }
 
@@ -129,14 +130,18 @@ static bool iso_of(const char *p, int64_t *out)
 {
 	struct tm tm = {.tm_isdst = -1};
 	bool has = false;
+	const char *clock;
 	int ahead = 0;
 	time_t t;
 
 	if (!date_of(&p, &tm))
 		return false;
 	if (*p == 'T' || *p == ' ') {
-		p++;
+		clock = ++p;
 		if (!clock_of(&p, &tm))
+			return false;
+		/* Without seconds it is the end of a range: T03:12-03:20. */
+		if (*p == '-' && p - clock == 5)
 			return false;
 		/* Fractions are what kvmtop itself prints; a second is fine enough to go to. */
 		if (*p == '.')
@@ -151,27 +156,86 @@ static bool iso_of(const char *p, int64_t *out)
 	return t >= 0;
 }
 
-/* The clock time on the day `back` days before that of `last`. */
-static int64_t on_day(int64_t last, const struct tm *clock, int back)
+static int64_t make_time(struct tm tm, const struct tm *clock, int days, int dst, bool *same)
 {
-	time_t t = (time_t)(last / NS_PER_S);
-	struct tm tm;
+	time_t t;
 
-	localtime_r(&t, &tm);
 	tm.tm_hour = clock->tm_hour;
 	tm.tm_min = clock->tm_min;
 	tm.tm_sec = clock->tm_sec;
-	tm.tm_mday -= back;
-	tm.tm_isdst = -1;
-	return (int64_t)mktime(&tm) * NS_PER_S;
+	tm.tm_mday += days;
+	tm.tm_isdst = dst;
+	t = mktime(&tm);
+	*same = tm.tm_hour == clock->tm_hour && tm.tm_min == clock->tm_min;
+	return (int64_t)t * NS_PER_S;
+}
+
+/*
+ * The clock time on the day `days` after that of `day`. Where clocks are put back it may come
+ * twice, the earlier first; where they are put on it may not come: then what mktime() takes it for.
+ * Returns how many.
+ */
+static unsigned on_day(int64_t day, const struct tm *clock, int days, int64_t out[2])
+{
+	time_t t = (time_t)(day / NS_PER_S);
+	struct tm tm;
+	unsigned n = 0;
+	bool same;
+
+	localtime_r(&t, &tm);
+	for (int dst = 1; dst >= 0; dst--) {
+		int64_t one = make_time(tm, clock, days, dst, &same);
+
+		if (!same || (n && one == out[0]))
+			continue;
+		out[n] = one;
+		if (n && out[1] < out[0]) {
+			out[1] = out[0];
+			out[0] = one;
+		}
+		n++;
+	}
+	if (!n)
+		out[n++] = make_time(tm, clock, days, -1, &same);
+	return n;
+}
+
+/* The last one that is not after `last`. */
+static int64_t clock_before(int64_t last, const struct tm *clock)
+{
+	int64_t t[2] = {0};
+
+	for (int days = 0; days >= -1; days--)
+		for (unsigned n = on_day(last, clock, days, t); n-- > 0;)
+			if (t[n] <= last)
+				return t[n];
+	return t[0];
+}
+
+/* The first one that is not before `from`. */
+static int64_t clock_after(int64_t from, const struct tm *clock)
+{
+	int64_t t[2] = {0};
+
+	for (int days = 0; days <= 1; days++)
+		for (unsigned i = 0, n = on_day(from, clock, days, t); i < n; i++)
+			if (t[i] >= from)
+				return t[i];
+	return t[0];
+}
+
+/* Nothing but "03:12" or "03:12:07". */
+static bool is_clock(const char *text, struct tm *clock)
+{
+	return clock_of(&text, clock) && !*text;
 }
 
 bool store_time_parse(const char *text, int64_t last, int64_t *out)
 {
 	static const char yesterday[] = "yesterday ";
-	const char *p = text;
+	const size_t word = sizeof(yesterday) - 1;
 	struct tm clock;
-	int64_t ago;
+	int64_t ago, day[2];
 
 	if (*text == '-') {
 		if (!store_duration_parse(text + 1, strlen(text + 1), &ago))
@@ -179,27 +243,53 @@ bool store_time_parse(const char *text, int64_t last, int64_t *out)
 		*out = last - ago;
 		return true;
 	}
-	if (strncmp(text, yesterday, sizeof(yesterday) - 1) == 0) {
-		p += sizeof(yesterday) - 1;
-		if (!clock_of(&p, &clock) || *p)
+	if (strncmp(text, yesterday, word) == 0) {
+		if (!is_clock(text + word, &clock))
 			return false;
-		*out = on_day(last, &clock, 1);
+		*out = day[on_day(last, &clock, -1, day) - 1];
 		return true;
 	}
-	if (clock_of(&p, &clock) && !*p) {
-		*out = on_day(last, &clock, 0);
-		/* 03:12 and two digits less is a moment that has not come: the day before. */
-		if (*out > last)
-			*out = on_day(last, &clock, 1);
+	/* 03:12 of a day that has not come so far is that of the day before. */
+	if (is_clock(text, &clock)) {
+		*out = clock_before(last, &clock);
 		return true;
 	}
 	return iso_of(text, out);
+}
+
+/* By 03:10-03:00 nobody means nearly a day. */
+#define CLOCK_RANGE_MOST (18 * 3600 * NS_PER_S)
+
+/*
+ * A range that ends at a time of the clock ends when that comes first after its beginning. One over
+ * midnight that has not ended is that of the night before.
+ */
+static bool clock_range(const char *begin, const struct tm *end, int64_t last, int64_t *from,
+			int64_t *to)
+{
+	struct tm clock, a, b;
+	time_t t[2];
+
+	*to = clock_after(*from, end);
+	if (is_clock(begin, &clock) && *to > last) {
+		t[0] = (time_t)(*from / NS_PER_S);
+		t[1] = (time_t)(*to / NS_PER_S);
+		if (localtime_r(&t[0], &a) && localtime_r(&t[1], &b) && a.tm_mday != b.tm_mday) {
+			*from = clock_before(*from - 1, &clock);
+			*to = clock_after(*from, end);
+		}
+	}
+	if (*to - *from <= CLOCK_RANGE_MOST)
+		return true;
+	*to = *from - 1;
+	return false;
 }
 
 bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to)
 {
 	char left[128];
 	int64_t a, b;
+	struct tm end;
 
 	*to = INT64_MAX;
 	if (store_time_parse(text, last, from))
@@ -212,11 +302,16 @@ bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to
 			continue;
 		memcpy(left, text, n);
 		left[n] = '\0';
-		if (!store_time_parse(left, last, &a) || !store_time_parse(p + gap, last, &b))
+		if (!store_time_parse(left, last, &a))
 			continue;
 		*from = a;
-		*to = b;
-		return a <= b;
+		if (is_clock(p + gap, &end))
+			return clock_range(left, &end, last, from, to);
+		if (store_time_parse(p + gap, last, &b)) {
+			*to = b;
+			return a <= b;
+		}
+		*from = INT64_MIN;
 	}
 	return false;
 }

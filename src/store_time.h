@@ -9,12 +9,14 @@
 
 /*
  * ns since 1970 in local time. `last` is the recording's last moment, which times are relative to:
- * 03:12 is the last one before it, -2h two hours before it. False: not a time.
+ * 03:12 is the last one before it (where clocks were put back, of two the later), "yesterday" the
+ * day before its day, -2h two hours before it. False: not a time.
  */
 bool store_time_parse(const char *text, int64_t last, int64_t *out);
 /*
- * "FROM-TO", "FROM..TO" or one time: from there on, *to is INT64_MAX. False: neither,
- * or (*from > *to then) the second is before the first.
+ * "FROM-TO", "FROM..TO" or one time: from there on, *to is INT64_MAX. A time of the clock as TO is
+ * the first after FROM: "yesterday 03:00-03:10" are ten minutes. False: neither, or (*from > *to
+ * then) the second is before the first.
  */
 bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to);
 /* "90", "90s", "15m", "2h", "7d" in ns, more than 0. False: not a length of time. */

@@ -36,16 +36,14 @@ static int open_segment(struct store *st, unsigned tier, int64_t wall)
 {
 	struct store_segment *g = &st->segment[tier];
 	int64_t every = st->keep.n ? st->keep.tier[tier].every_ns : NS_PER_S;
-	sqlite3_stmt *s = store_stmt(st, ST_SEGMENT);
+	int64_t most = STORE_AGO_MOST / SEGMENT_INTERVALS;
 	int rc;
 
 	if (g->id && wall < g->until && g->dict.n < SEGMENT_TEXTS)
 		return 0;
 	store_dict_clear(&g->dict);
+	every = every < most ? every : most;
 	*g = (struct store_segment){.saved = 1, .until = wall + every * SEGMENT_INTERVALS};
-	if (!s)
-		return store_errno(st);
-	sqlite3_bind_int(s, 1, (int)tier);
 	rc = store_run(st, ST_SEGMENT);
 	g->id = sqlite3_last_insert_rowid(st->db);
 	return rc;

@@ -17,7 +17,7 @@
 
 struct part {
 	struct graph_col col;
-	bool end; /* an interval ends here: one that is long is marked once */
+	double worth; /* of the worst interval that ends here: one that is long is marked once */
 };
 
 void ui_timeline(struct ui *ui, const struct ui_moment *m, size_t n, int64_t first, int64_t last)
@@ -57,18 +57,14 @@ static void make_parts(const struct ui *ui, struct part *part, size_t n)
 
 		if (!m->wall)
 			continue;
-		part[end].end = true;
+		if (m->worth > part[end].worth)
+			part[end].worth = m->worth;
 		for (size_t k = begin_of(ui, m, end, n); k <= end; k++) {
 			if (m->steal > part[k].col.part[0])
 				part[k].col.part[0] = m->steal;
 			part[k].col.known = true;
 		}
 	}
-}
-
-static double worth(const struct part *p)
-{
-	return p->end && p->col.part[0] >= STEAL_NOTICE ? p->col.part[0] : 0;
 }
 
 /* One that is marked stands close by: it is the same trouble, or its mark would not be seen. */
@@ -90,8 +86,8 @@ static void mark(const struct area *a, int x, const struct part *part, size_t n)
 		size_t worst = n;
 
 		for (size_t i = 0; i < n; i++)
-			if (worth(&part[i]) > 0 && !marked_near(taken, i, n) &&
-			    (worst == n || worth(&part[i]) > worth(&part[worst])))
+			if (part[i].worth > 0 && !marked_near(taken, i, n) &&
+			    (worst == n || part[i].worth > part[worst].worth))
 				worst = i;
 		if (worst == n)
 			return;

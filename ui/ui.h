@@ -70,6 +70,7 @@ struct ui_moment {
 	int64_t wall; /* its end, ns since 1970; 0: nothing was recorded there */
 	int64_t dt; /* how long it is, ns */
 	double steal; /* percent, of the vCPU that waited most */
+	double worth; /* how bad it is among others; 0: not to be marked */
 };
 void ui_timeline(struct ui *ui, const struct ui_moment *m, size_t n, int64_t first, int64_t last);
 /* Replay: it goes on by itself at this speed; 0: it does not. */

@@ -52,7 +52,7 @@ def main():
     n.same((code, said, len(new)), (0, "", len(old) + 2), "and what was there and what came are both read")
     n.same(differs(old, new[:len(old)]), None, "what was there as before")
     with sqlite3.connect(FILE) as db:
-        n.same(db.execute("PRAGMA user_version").fetchone()[0], 5, "the file is of version 5 now")
+        n.same(db.execute("PRAGMA user_version").fetchone()[0], 6, "the file is of version 6 now")
     n.done()
 
 

@@ -61,7 +61,7 @@ def asked_with_sqlite(guests, names):
                           (guests[0].pid,)).fetchall()
         version = db.execute("PRAGMA user_version").fetchone()[0]
     db.close()
-    n.same(version, 5, "the schema's version")
+    n.same(version, 6, "the schema's version")
     known = {row["by"] for r in replayed("--table", "waited") for vm in n.vms_of(r, guests[0].pid) for row in vm["waited"]}
     n.ok(rows and {r[1] for r in rows} <= known, "the view names them", rows)
     n.ok(n.every(1 <= r[4] <= 100 and 0 < r[3] <= 100 and 0 < r[5] < 60 for r in rows), "with its figures", rows)

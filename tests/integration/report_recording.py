@@ -115,7 +115,7 @@ def gaps_and_losses():
     out = run("report", "-i", A, *KINDS)
     n.ok(out.returncode == 0 and "7 intervals are missing: writing was too slow" in out.stderr, "skipped ones too",
          out.stderr)
-    n.ok("1 intervals could not be read" in out.stderr, "and what is damaged", out.stderr)
+    n.ok("1 interval could not be read" in out.stderr, "and what is damaged", out.stderr)
     out = run("report", "-i", A, "--event", "msr")
     n.ok("msr was not collected" in out.stderr and out.returncode == 0, "a kind that was not asked for then", out.stderr)
 

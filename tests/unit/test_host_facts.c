@@ -225,7 +225,7 @@ static void older_recordings_have_none(void **state)
 {
 	static const char to_version_1[] =
 		"DROP VIEW waits; DROP TABLE waited; DROP TABLE facts; DROP TABLE tsc; "
-		"PRAGMA user_version=1";
+		"ALTER TABLE segment ADD tier INTEGER NOT NULL DEFAULT 0; PRAGMA user_version=1";
 	struct store *st = record_into("old.db");
 	char err[300] = "";
 	sqlite3 *db;
@@ -246,9 +246,9 @@ static void older_recordings_have_none(void **state)
 	holds(st, 3, "new");
 	store_close(st);
 	/* What is newer than this is not ours to read. */
-	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=6", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=7", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(store_open(in_dir("old.db"), &st, err, sizeof(err)), -EBADMSG);
-	assert_non_null(strstr(err, "version 6"));
+	assert_non_null(strstr(err, "version 7"));
 	assert_int_equal(
 		sqlite3_exec(db, "DROP TABLE facts; PRAGMA user_version=4", NULL, NULL, NULL),
 		SQLITE_OK);

@@ -147,13 +147,14 @@ static void set_timeline(struct ui *ui, const struct snapshot *s)
 	int64_t first = timespec_ns(s->wall) - 1200 * NS_PER_S;
 
 	for (int i = 0; i < 300; i++) {
-		m[i] = (struct ui_moment){first + i * 12 * NS_PER_S, 12 * NS_PER_S, i % 5};
+		m[i] = (struct ui_moment){first + i * 12 * NS_PER_S, 12 * NS_PER_S, i % 5, 0};
 		if (i >= 200 && i < 220)
 			m[i].wall = 0;
 		if (i >= 60 && i < 66)
 			m[i].steal = 55 + 5 * (i - 60);
 		if (i >= 250 && i < 254)
 			m[i].steal = 35;
+		m[i].worth = m[i].steal >= STEAL_NOTICE ? m[i].steal : 0;
 	}
 	ui_timeline(ui, m, 300, first, first + 3600 * NS_PER_S);
 }
@@ -168,7 +169,8 @@ static void set_short_timeline(struct ui *ui, const struct snapshot *s)
 
 	for (int i = 0; i < 8; i++)
 		if (steal[i] >= 0)
-			m[n++] = (struct ui_moment){first + i * NS_PER_S, NS_PER_S, steal[i]};
+			m[n++] = (struct ui_moment){first + i * NS_PER_S, NS_PER_S, steal[i],
+						    steal[i] >= STEAL_NOTICE ? steal[i] : 0};
 	ui_timeline(ui, m, n, first, first + 7 * NS_PER_S);
 }
 

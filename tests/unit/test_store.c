@@ -675,95 +675,6 @@ static void size_is_limited(void **state)
 	store_close(st);
 }
 
-static void words_of_tiers(void **state)
-{
-	static const char *const bad[] = {"",
-					  "1s",
-					  "1s:",
-					  ":1h",
-					  "1s:1h,",
-					  "10s:1h,1s:24h",
-					  "1s:1h,10s:1h",
-					  "1h:1s",
-					  "1s:1h;10s:2h",
-					  "x:1h",
-					  "1s:1h:2h",
-					  "0s:1h",
-					  "1s:1h,2s:2h,3s:3h,4s:4h,5s:5h,6s:6h,7s:7h"};
-	struct store_keep k = {.max_bytes = 5};
-	char buf[160];
-	int64_t v;
-
-	(void)state;
-	assert_true(store_keep_parse("1s:1h,10s:24h,60s:7d", &k));
-	assert_int_equal(k.n, 3);
-	assert_int_equal(k.max_bytes, 5);
-	assert_int_equal(k.tier[2].keep_ns, 7 * 86400 * NS_PER_S);
-	assert_string_equal(store_keep_text(&k, buf, sizeof(buf)),
-			    "1s for 1h, 10s for 24h, 1m for 7d");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (store_keep_parse(bad[i], &k))
-			fail_msg("'%s' was taken", bad[i]);
-	assert_true(store_size_parse("2G", &v) && v == (int64_t)2 << 30);
-	assert_true(store_size_parse("1M", &v) && v == 1 << 20);
-	assert_false(store_size_parse("1K", &v));
-	assert_false(store_size_parse("", &v));
-	assert_false(store_size_parse("2GB", &v));
-	assert_false(store_size_parse("99999999999999999999T", &v));
-}
-
-static void times_as_typed(void **state)
-{
-	/* 2026-11-29 12:00:00 UTC */
-	const int64_t last = 1795953600 * NS_PER_S, hour = 3600 * NS_PER_S;
-	static const struct {
-		const char *text;
-		double hours; /* from `last` */
-	} rows[] = {
-		{"-2h", -2},
-		{"-90m", -1.5},
-		{"-1d", -24},
-		{"03:12", -8.8},
-		{"12:00", 0},
-		{"12:00:01", -24 + 1 / 3600.0},
-		{"13:00", -23},
-		{"yesterday 13:00", -23},
-		{"yesterday 03:00", -33},
-		{"2026-11-29T03:12", -8.8},
-		{"2026-11-29 03:12:00", -8.8},
-		{"2026-11-29T03:12:00.250+01:00", -9.8},
-		{"2026-11-29T03:12:00Z", -8.8},
-		{"2026-11-28", -36},
-	};
-	static const char *const bad[] = {
-		"",	"3:12",	       "03:60",	     "24:00",	  "now",    "-",    "-2x",
-		"--2h", "2026-11-29T", "2026-13-01", "yesterday", "03:12 ", "-1e9d"};
-	int64_t t, from, to;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!store_time_parse(rows[i].text, last, &t))
-			fail_msg("'%s' was not taken", rows[i].text);
-		if (fabs((double)(t - last) / (double)hour - rows[i].hours) > 1e-6)
-			fail_msg("'%s': %f hours", rows[i].text, (double)(t - last) / (double)hour);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (store_time_parse(bad[i], last, &t))
-			fail_msg("'%s' was taken", bad[i]);
-	assert_true(store_time_range("03:00-03:10", last, &from, &to));
-	assert_int_equal(to - from, hour / 6);
-	assert_true(store_time_range("-2h--1h", last, &from, &to));
-	assert_int_equal(to - from, hour);
-	assert_true(store_time_range("2026-11-29T03:00-2026-11-29T03:10", last, &from, &to));
-	assert_int_equal(to - from, hour / 6);
-	assert_true(store_time_range("-2h", last, &from, &to));
-	assert_int_equal(to, INT64_MAX);
-	assert_false(store_time_range("03:10-03:00", last, &from, &to));
-	assert_true(from > to); /* times they are */
-	assert_false(store_time_range("03:10-", last, &from, &to));
-	assert_true(from < to);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -781,8 +692,6 @@ int main(void)
 		cmocka_unit_test(vms_come_and_go),
 		cmocka_unit_test_setup_teardown(old_intervals_become_longer, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(size_is_limited, make_dir, drop_dir),
-		cmocka_unit_test(words_of_tiers),
-		cmocka_unit_test(times_as_typed),
 	};
 
 	setenv("TZ", "UTC", 1);

@@ -121,7 +121,9 @@ static void pack_by_zlib(const struct file *f)
 	sqlite3_bind_blob64(q, 1, packed, n, SQLITE_STATIC);
 	assert_int_equal(sqlite3_step(q), SQLITE_DONE);
 	sqlite3_finalize(q);
-	assert_int_equal(store_exec(st, "PRAGMA user_version=3"), 0);
+	assert_int_equal(store_exec(st, "ALTER TABLE segment ADD tier INTEGER NOT NULL DEFAULT 0;"
+					"PRAGMA user_version=3"),
+			 0);
 	store_close(st);
 }
 
@@ -143,7 +145,7 @@ static void older_recordings_are_read_and_gone_on_with(void **state)
 	assert_string_equal(before, after);
 	free(after);
 	st = create(f);
-	assert_int_equal(store_pragma(st, "user_version"), 5);
+	assert_int_equal(store_pragma(st, "user_version"), 6);
 	assert_int_equal(store_write(st, s, 0), 0);
 	store_close(st);
 	after = first_of(f);

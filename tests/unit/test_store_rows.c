@@ -54,7 +54,7 @@ static int create_kept(const struct file *f, struct store **out)
 static void at_is_sound(const struct store_at *at)
 {
 	assert_true(at->id > 0 && at->id <= INT64_C(1) << 53);
-	assert_true(at->wall >= 0 && at->wall <= INT64_C(1) << 61);
+	assert_true(at->wall >= 0 && at->wall <= INT64_C(1) << 62);
 	assert_true(at->dt >= 0 && at->dt <= INT64_C(1) << 53);
 	assert_true(at->session >= 0 && at->session <= INT64_C(1) << 53);
 }
@@ -71,7 +71,7 @@ static unsigned read_all(const struct file *f)
 	unsigned n = 0;
 
 	if (!store_range(st, &range))
-		assert_true(range.first >= 0 && range.last <= INT64_C(1) << 61);
+		assert_true(range.first >= 0 && range.last <= INT64_C(1) << 62);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		for (size_t k = 0; k < sizeof(from) / sizeof(from[0]); k++)
 			if (!store_find(st, ways[i], from[k], &at))

@@ -99,6 +99,49 @@ static void the_worst_moments_in_their_order(void **state)
 	assert_null(store_worst(NULL, 0, 0));
 }
 
+/* Where no vCPU waited, findings tell which moments are worth a look; not those that always hold.
+ */
+static void moments_of_findings(void **state)
+{
+	const struct file *f = *state;
+	static const unsigned findings[] = {1, 1, 1, 4, 1, 1, 2, 1, 1, 1};
+	struct store *st = create(f);
+	struct store_range range;
+	struct store_moment m[10];
+	int n;
+
+	for (unsigned i = 0; i < 10; i++) {
+		struct snapshot *s = step(i);
+		struct snap_finding *x = snapshot_alloc(s, 4, sizeof(*x));
+
+		for (size_t k = 0; k < s->nvms; k++)
+			((struct snap_vm *)s->vms)[k].steal_max = value_known(i == 8 ? 7 : 3);
+		for (unsigned k = 0; k < 4; k++)
+			x[k] = (struct snap_finding){.rule = "pin-overlap",
+						     .vm = -1,
+						     .vcpu = -1,
+						     .text = "",
+						     .next = ""};
+		s->findings = x;
+		s->nfindings = findings[i];
+		assert_int_equal(store_write(st, s, 0), 0);
+		snapshot_unref(s);
+	}
+	assert_int_equal(store_range(st, &range), 0);
+	n = store_moments(st, &range, m, 10);
+	assert_int_equal(n, 10);
+	assert_int_equal(m[3].findings, 4);
+	assert_int_equal(store_worst(m, n, 0)->wall / NS_PER_S, 1790000008);
+	assert_int_equal(store_worst(m, n, 1)->wall / NS_PER_S, 1790000003);
+	assert_int_equal(store_worst(m, n, 2)->wall / NS_PER_S, 1790000006);
+	assert_null(store_worst(m, n, 3));
+	/* In a part of several intervals the one that has most. */
+	assert_int_equal(store_moments(st, &range, m, 2), 2);
+	assert_int_equal(m[0].wall / NS_PER_S, 1790000003);
+	assert_int_equal(m[1].wall / NS_PER_S, 1790000008);
+	store_close(st);
+}
+
 struct offsets {
 	struct store_tsc t[8];
 	size_t n;
@@ -297,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(moments_are_the_worst, make_dir, drop_dir),
 		cmocka_unit_test(the_worst_moments_in_their_order),
+		cmocka_unit_test_setup_teardown(moments_of_findings, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(offsets_are_of_the_newest_vm, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(offsets_of_lost_intervals_are_kept, make_dir,
 						drop_dir),
