@@ -11,8 +11,9 @@ note=kernel-support/checked
 
 # Of the contents alone: the same for a checkout anywhere. What is written about them does not count.
 inputs() {
-	find kernel-support tests/kernel tests/guests/chain-run.c tests/guests/pmu-run.c tests/guests/vmm.h -type f \
-		! -name '*.md' ! -name checked ! -name 'each_step.sh' ! -name '*.pyc' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-20
+	find kernel-support tests/kernel tests/guests/chain-run.c tests/guests/pmu-run.c tests/guests/vmm.h \
+		tests/lab/guest/load.c tests/lab/guest/init.sh -type f ! -name '*.md' ! -name checked ! -name 'each_step.sh' ! -name '*.pyc' |
+		LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-20
 }
 
 now=$(inputs)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Guests that use the counters of their PMU: pmu-run [-n MS] PROGRAM… Each PROGRAM is a VM with one
- * vCPU, its words the guest's instructions (see assemble()); the VMs run at once, each on a thread.
+ * Guests that use the counters of their PMU: pmu-run [-n MS] [-f EVENT] PROGRAM… Each PROGRAM is a
+ * VM with one vCPU, its words the guest's instructions (see assemble()); the VMs run at once, each
+ * on a thread.
  *
  * What a guest reads it keeps, and at a `mark` the VMM notes what the host knows: how many exits
  * the VM had (KVM's statistics in debugfs), the thread's CPU time, and how many NMIs the guest
@@ -9,7 +10,8 @@
  * JSON a VM.
  *
  * KVM's own interrupt controllers are there: HLT waits in the kernel, for the NMI that comes every
- * MS ms (-n) or for that of a counter that overflows. Real-mode code, assembled here.
+ * MS ms (-n) or for that of a counter that overflows. No VM may count EVENT (-f), by KVM's filter.
+ * Real-mode code, assembled here.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -179,6 +181,20 @@ static void set_lapic(struct vm *vm)
 	must(vm->vcpu, KVM_SET_LAPIC, &s, "KVM_SET_LAPIC");
 }
 
+/* `event` is event select and unit mask as in the register. */
+static void deny(const struct vm *vm, uint64_t event)
+{
+	struct kvm_pmu_event_filter *f = calloc(1, sizeof(*f) + sizeof(event));
+
+	if (!f)
+		die("memory");
+	f->action = KVM_PMU_EVENT_DENY;
+	f->nevents = 1;
+	f->events[0] = event;
+	must(vm->fd, KVM_SET_PMU_EVENT_FILTER, f, "KVM_SET_PMU_EVENT_FILTER");
+	free(f);
+}
+
 static void make_vm(struct vm *vm, const char *program)
 {
 	struct kvm_regs regs = {.rip = CODE, .rbx = DATA, .rsp = STACK, .rflags = 2};
@@ -305,17 +321,20 @@ static void send_nmis(struct vm *vms, int n, int ms)
 int main(int argc, char **argv)
 {
 	static struct vm vms[MAX_VMS];
-	int n, ms = 0, first = 1;
+	uint64_t denied = 0;
+	int n, ms = 0, option;
 
-	if (argc > 2 && !strcmp(argv[1], "-n")) {
-		ms = atoi(argv[2]);
-		first = 3;
-	}
-	n = argc - first;
+	while ((option = getopt(argc, argv, "+f:n:")) != -1)
+		if (option == 'f')
+			denied = strtoull(optarg, NULL, 0);
+		else if (option == 'n')
+			ms = atoi(optarg);
+		else
+			optind = argc; /* and the usage */
+	n = argc - optind;
 	if (n < 1 || n > MAX_VMS) {
-		fputs("usage: pmu-run [-n MS] PROGRAM… (out cpuid hlt spin:N, wrmsr:MSR:VALUE, "
-		      "rdmsr:MSR, rdpmc:N, "
-		      "mark, wait)\n",
+		fputs("usage: pmu-run [-n MS] [-f EVENT] PROGRAM… (out cpuid hlt spin:N, "
+		      "wrmsr:MSR:VALUE, rdmsr:MSR, rdpmc:N, mark, wait)\n",
 		      stderr);
 		return 2;
 	}
@@ -323,7 +342,9 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (int i = 0; i < n; i++) {
 		vms[i].index = i;
-		make_vm(&vms[i], argv[first + i]);
+		make_vm(&vms[i], argv[optind + i]);
+		if (denied)
+			deny(&vms[i], denied);
 	}
 	running = n;
 	for (int i = 0; i < n; i++)

@@ -38,9 +38,9 @@ def count(event, nr=0, value=0, flags=ON):
                    f"wrmsr:{SELECT + nr:#x}:{event | flags:#x}")
 
 
-def run(*programs, nmi_ms=0):
+def run(*programs, nmi_ms=0, denied=0):
     """What each of the VMs read and noted."""
-    argv = [PMU_RUN, *(["-n", str(nmi_ms)] if nmi_ms else []), *programs]
+    argv = [PMU_RUN, "-n", str(nmi_ms), "-f", hex(denied), *programs]
     out = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
     return [json.loads(line) for line in out.stdout.splitlines() if line.startswith("{")]
 
@@ -236,6 +236,11 @@ def debugfs_and_rdpmc():
     n.same([counters[f"gp{i}"]["enabled"] for i in range(3)], ["0", "0", "1"], "and which are enabled")
 
 
+def filtered():
+    vm, = run(program(count(EXITS), count(USERSPACE, 1), "cpuid:10", "out:3", "rdpmc:0", "rdpmc:1"), denied=EXITS)
+    n.same(vm["read"], [0, 3], "an event that the VM's filter denies stands still, and another counts")
+
+
 def allowed_no_more():
     w = Waiting(program(count(EXITS), "cpuid:20", "wait", "rdpmc:0", "cpuid:100", "rdpmc:0", "wait", "cpuid:9", "rdpmc:0"))
     w.wait()
@@ -260,7 +265,7 @@ def main():
     n.same(allowed(), ALL, "the host allows them")
     try:
         for test in (exits, two_guests, halts_and_userspace, preemptions, overflows, cycles, cycles_interrupt,
-                     debugfs_and_rdpmc, allowed_no_more):
+                     debugfs_and_rdpmc, filtered, allowed_no_more):
             test()
     finally:
         allow("none")

@@ -18,6 +18,7 @@ import soft_pmu as s  # noqa: E402
 # What each counter counts, and its name.
 COUNTERS = ((s.CYCLES, "cycles", "user+kernel"), (s.EXITS, "host:exits", "user+kernel int"),
             (s.HALTS, "host:halts", "user+kernel"))
+WRITES = 3  # to set one up: stopped, its value, its select (soft_pmu.py, count())
 NEVER = 0xffff00000000  # far from an overflow, so that none comes
 
 
@@ -85,6 +86,8 @@ def as_the_guest_wrote(g, top):
             name = f"r{event:04x}"
         n.same([row[k] for k in ("counter", "event", "mode", "select", "enabled", "source")],
                [f"gp{i}", name, mode, written(i), "on", "inferred"], f"gp{i}: {name}, as it was set up")
+    if r:
+        n.same(vcpu_of(r, g.p.pid)["pmu_msrs"], WRITES * len(COUNTERS), "and what that cost: an exit for each write")
     g.go()
     n.ok(g.wait(), "the guest goes on, and waits again")
 

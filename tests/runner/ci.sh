@@ -3,10 +3,10 @@
 # What a CI machine runs (.ci/run): one total over its parts, in a made tree.
 . "$TOP/tests/tap.sh"
 made=$TEST_TMP/made
-mkdir -p "$made/.ci" "$made/kernel-support" "$made/tests/kernel" "$made/tests/guests"
+mkdir -p "$made/.ci" "$made/kernel-support" "$made/tests/kernel" "$made/tests/guests" "$made/tests/lab/guest"
 cp .ci/run "$made/.ci/run"
 cp kernel-support/checked.sh "$made/kernel-support/"
-touch "$made/tests/guests/chain-run.c" "$made/tests/guests/pmu-run.c" "$made/tests/guests/vmm.h" "$made/tests/kernel/x.py"
+touch "$made"/tests/{guests/{chain-run.c,pmu-run.c,vmm.h},lab/guest/{load.c,init.sh},kernel/x.py}
 "$made/kernel-support/checked.sh" --note "3 passed, 0 failed, 0 skipped"
 
 # ci CHECK LAB [KERNEL]: what the recipes of the parts do; the last line in $total, status in $rc
