@@ -349,11 +349,11 @@ static void say_what_is_missing(const struct job *j)
 		say_not_recorded(j);
 		say_what_it_has(j);
 	}
-	if (s->lost || s->lost_samples)
+	if (perfdata_lost(s))
 		fprintf(stderr,
 			"kvmtop: %s: %" PRIu64 " events were lost while recording; %" PRIu64
 			" pairs that overlap a loss are not timed\n",
-			j->shown, s->lost + s->lost_samples, j->r.torn);
+			j->shown, perfdata_lost(s), j->r.torn);
 	if (j->r.undecoded)
 		fprintf(stderr, "kvmtop: %s: %" PRIu64 " samples are of other events\n", j->shown,
 			j->r.undecoded);

@@ -102,5 +102,13 @@ struct perfdata_sum {
 	bool early; /* no more memory was to be taken: order is not sure over long spans */
 };
 const struct perfdata_sum *perfdata_sum(const struct perfdata *p);
+/*
+ * Events that were lost: LOST records tell of them where they are missing, and perf 6.1 adds the
+ * kernel's own count of the same at the end (LOST_SAMPLES), with those that no record told of.
+ */
+static inline uint64_t perfdata_lost(const struct perfdata_sum *s)
+{
+	return s->lost > s->lost_samples ? s->lost : s->lost_samples;
+}
 
 #endif

@@ -15,6 +15,7 @@
 #include "report_out.h"
 
 #define NAME_WIDTH 20 /* of its first column; one less is shown of a name */
+#define FEW_LOST 0.05 /* not worth a word of its */
 #define BUCKETS                                                                                    \
 	4096 /* rows that share the low bits of their key stand together, last seen first          \
 	      */
@@ -144,6 +145,16 @@ static const char *title_of(enum kvm_kind kind)
 	}
 }
 
+static void put_lost_samples(const struct perfdata_sum *s, struct out *o)
+{
+	uint64_t all = s->samples + s->lost_samples;
+	double share = all ? (double)s->lost_samples / (double)all : 0;
+
+	if (share > FEW_LOST)
+		out_printf(o, "Warning:\nProcessed %" PRIu64 " samples and lost %3.2f%%!\n\n", all,
+			   share * 100);
+}
+
 static void put_head(const struct report_view *v, const char *title, struct out *o)
 {
 	const struct report_query *q = v->r->q;
@@ -153,6 +164,7 @@ static void put_head(const struct report_view *v, const char *title, struct out 
 			   "Warning:\nProcessed %" PRIu64 " events and lost %" PRIu64
 			   " chunks!\n\nCheck IO/CPU overload!\n\n",
 			   v->sum->records, v->sum->lost_records);
+	put_lost_samples(v->sum, o);
 	if (v->sum->unordered)
 		out_printf(o, "Warning:\n%" PRIu64 " out of order events recorded.\n",
 			   v->sum->unordered);

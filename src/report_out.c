@@ -235,7 +235,7 @@ int report_put_json(const struct report_view *v, struct out *o)
 		   ",\"span_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64
 		   ",\"cut\":%s,\"unmatched\":%" PRIu64 ",\"torn\":%" PRIu64 ",\"open\":%" PRIu64
 		   ",\"exits\":[",
-		   (uint64_t)(v->r->last - v->r->first), v->r->events, v->sum->lost,
+		   (uint64_t)(v->r->last - v->r->first), v->r->events, perfdata_lost(v->sum),
 		   v->sum->cut ? "true" : "false", v->r->unmatched, v->r->torn, v->r->open);
 	rc = report_each_kind(v, json_kind, o);
 	out_text(o, "]}\n");
@@ -306,7 +306,7 @@ int report_put_differences(const struct report_view *v, struct out *o)
 		out_printf(o,
 			   "# perf counts %" PRIu64 " records of losses, not the %" PRIu64
 			   " events that they tell of\n",
-			   v->sum->lost_records, v->sum->lost);
+			   v->sum->lost_records, perfdata_lost(v->sum));
 	if (!n)
 		out_text(o, "# no pair is counted or timed in another way\n");
 	return 0;

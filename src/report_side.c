@@ -464,7 +464,7 @@ static int read_all(struct reading *g, const struct guest_files *files, char *er
 		rc = take_facts(g);
 	if (!rc)
 		rc = g->samples ? read_samples(g, files, err, size) : read_events(g);
-	g->side->lost = perfdata_sum(g->p)->lost + perfdata_sum(g->p)->lost_samples;
+	g->side->lost = perfdata_lost(perfdata_sum(g->p));
 	g->side->damaged = 0;
 	return rc;
 }

@@ -6,7 +6,7 @@ import lzma
 import re
 import struct
 
-LOST, SAMPLE, ROUND = 2, 9, 68
+LOST, SAMPLE, LOST_SAMPLES, ROUND = 2, 9, 13, 68
 FEATURE_TRACING, FEATURES_AT = 1, 72
 IP, TID, TIME, ADDR, ID, STREAM, CPU, PERIOD, RAW, IDENTIFIER = (
     1, 2, 4, 8, 64, 512, 128, 256, 1024, 1 << 16)
@@ -79,15 +79,21 @@ class Recording:
             struct.pack_into("<Q", out, at, time + ns)
         return bytes(out)
 
+    def trailer(self, like):
+        """What stands at the end of other records, of the time, CPU and event of a sample."""
+        return b"".join(like[self.offset(b):self.offset(b) + 8] for b in (TID, TIME, ID, STREAM, CPU, IDENTIFIER)
+                        if self.sample_type & b)
+
     def lost(self, like, n):
-        """A LOST record of n events, of the time, CPU and event of a sample."""
-        trailer = b""
-        for b, at in ((TID, TID), (TIME, TIME), (ID, ID), (STREAM, STREAM), (CPU, CPU), (IDENTIFIER, IDENTIFIER)):
-            if self.sample_type & b:
-                trailer += like[self.offset(at):self.offset(at) + 8]
+        """A LOST record of n events."""
         ident = self.offset(IDENTIFIER if self.sample_type & IDENTIFIER else ID)
-        body = like[ident:ident + 8] + struct.pack("<Q", n) + trailer
+        body = like[ident:ident + 8] + struct.pack("<Q", n) + self.trailer(like)
         return struct.pack("<IHH", LOST, 0, 8 + len(body)) + body
+
+    def lost_samples(self, like, n):
+        """How many events the kernel lost all in all, which perf 6.1 adds at the end."""
+        body = struct.pack("<Q", n) + self.trailer(like)
+        return struct.pack("<IHH", LOST_SAMPLES, 0, 8 + len(body)) + body
 
     # --- as a file ----------------------------------------------------------------------------
     def save(self, path, records=None, tail=None):

@@ -150,6 +150,19 @@ def losses(rec):
         yield r
 
 
+def lost_samples(rec, n):
+    """The losses as records, and n as the kernel's own count of them, as perf record adds it."""
+    yield from losses(rec)
+    yield rec.lost_samples(next(r for r in rec.records if rec.event(r)), n)
+
+
+def lost_once(file, n):
+    """A loss that is told of twice is one."""
+    out = run("-i", file, "--format", "json")
+    ok(json.loads(out.stdout)["lost"] == n and f": {n} events were lost" in out.stderr, f"{n} events were lost, told of twice",
+       out.stderr)
+
+
 def late_loss(rec, file):
     """A CPU that tells of its loss at the end only: no pair in between is timed."""
     last = max((r for r in rec.records if rec.event(r)), key=rec.time)
@@ -211,6 +224,8 @@ def all_variants(rec):
     yield "first exits", made(rec, "first", no_first_entries(rec)), True
     yield "VMX", made(rec, "vmx", vmx(rec), intel), True
     yield "losses", made(rec, "lost", losses(rec)), True
+    yield "few lost samples", made(rec, "lost1", lost_samples(rec, 200)), True
+    yield "many lost samples", made(rec, "lost2", lost_samples(rec, 3000)), True
     yield "two vCPUs a thread", made(rec, "vcpu", other_vcpu(rec)), False
     yield "mixed MMIO", made(rec, "mixed", mixed_mmio(rec)), True
     yield "missing entries", made(rec, "missing", missing_entries(rec)), False
@@ -320,6 +335,7 @@ def main():
         n += default_is_perf_and_the_list(path, what, ("--vcpu", "1"))
         ok(n or not must, f"{what}: there are differences")
         listed += n
+    lost_once(f"{TMP}/lost2.data", 3000)
     ok(listed > 20, f"{listed} differences were explained")
     done()
 
