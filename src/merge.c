@@ -22,6 +22,7 @@ struct run {
 	struct merge *m;
 	struct out *out;
 	struct merge_stream *stream, **heap;
+	struct merge_place *place; /* the host's, then one a CPU of each guest */
 	size_t nstreams, nheap;
 	char *plain, *shown; /* a line before and after it is escaped */
 	size_t plain_size, shown_size;
@@ -192,28 +193,23 @@ static void rise(struct run *r)
 	}
 }
 
-/* All CPUs of the guest have one and the same offset for all of its lines: its order is its file's.
- */
-static bool is_uniform(const struct merge_input *g)
+/* From its first line on it has one offset. */
+static bool is_settled(const struct merge_cpu *c)
 {
-	const struct merge_cpu *one = NULL;
-
-	for (size_t i = 0; i < g->ncpus; i++) {
-		const struct merge_cpu *c = &g->cpu[i];
-
-		if (!c->nspans)
-			continue;
-		one = one ? one : c;
-		if (c->start + 1 < c->nspans ||
-		    c->span[c->start].offset != one->span[one->start].offset ||
-		    c->scale.ratio != one->scale.ratio ||
-		    c->scale.frac_bits != one->scale.frac_bits)
-			return false;
-	}
-	return true;
+	return c->start + 1 == c->nspans;
 }
 
-static int stream_open(struct run *r, const struct merge_input *in, int cpu, int width)
+/* CPUs of one offset: the order of their lines in the guest's text is that of the host's time. */
+static bool is_alike(const struct merge_cpu *a, const struct merge_cpu *b)
+{
+	return is_settled(a) && is_settled(b) &&
+	       a->span[a->start].offset == b->span[b->start].offset &&
+	       a->scale.ratio == b->scale.ratio && a->scale.frac_bits == b->scale.frac_bits;
+}
+
+/* `place` is of all CPUs of the input; cpus NULL: all of them. */
+static int stream_open(struct run *r, const struct merge_input *in, struct merge_place *place,
+		       const struct tracetext_cpus *cpus, int width)
 {
 	struct merge_stream *s = &r->stream[r->nstreams];
 	char name[MERGE_NAME_SHOWN];
@@ -224,12 +220,13 @@ static int stream_open(struct run *r, const struct merge_input *in, int cpu, int
 	r->nstreams++;
 	s->in = in;
 	s->host = in == &r->m->host;
-	s->one = s->host || cpu >= 0;
-	if (cpu >= 0)
-		rc = tracetext_only(s->t, (unsigned)cpu, STREAMS_BYTES / in->ncpus);
-	s->place = calloc(s->one || !in->ncpus ? 1 : in->ncpus, sizeof(*s->place));
+	s->place = place;
+	if (cpus) {
+		s->cpus = *cpus;
+		rc = tracetext_only(s->t, &s->cpus, STREAMS_BYTES / in->ncpus);
+	}
 	s->sync = s->host ? merge_sync_new() : NULL;
-	if (rc < 0 || !s->place || (s->host && !s->sync))
+	if (rc < 0 || (s->host && !s->sync))
 		return -ENOMEM;
 	text_escape(name, sizeof(name), in->name);
 	s->prefix_len = (size_t)snprintf(s->prefix, sizeof(s->prefix), "%-*s ", width, name);
@@ -239,6 +236,45 @@ static int stream_open(struct run *r, const struct merge_input *in, int cpu, int
 		rise(r);
 	}
 	return rc < 0 ? rc : 0;
+}
+
+/* The CPU and those behind it that are in one stream with it. False: all that have lines are. */
+static bool take_alike(const struct merge_input *g, size_t first, struct tracetext_cpus *taken,
+		       struct tracetext_cpus *out)
+{
+	bool others = false;
+
+	*out = (struct tracetext_cpus){0};
+	for (size_t cpu = 0; cpu < g->ncpus; cpu++) {
+		const struct merge_cpu *c = &g->cpu[cpu];
+
+		if (!c->nspans)
+			continue;
+		if (cpu == first || (cpu > first && is_alike(c, &g->cpu[first]))) {
+			tracetext_add_cpu(out, (unsigned)cpu);
+			tracetext_add_cpu(taken, (unsigned)cpu);
+		} else {
+			others = true;
+		}
+	}
+	return others;
+}
+
+static int guest_open(struct run *r, const struct merge_input *g, struct merge_place *place,
+		      int width)
+{
+	struct tracetext_cpus taken = {0}, cpus;
+	int rc = 0;
+
+	for (size_t cpu = 0; cpu < g->ncpus && !rc; cpu++) {
+		bool others;
+
+		if (!g->cpu[cpu].nspans || tracetext_has_cpu(&taken, (unsigned)cpu))
+			continue;
+		others = take_alike(g, cpu, &taken, &cpus);
+		rc = stream_open(r, g, place, others ? &cpus : NULL, width);
+	}
+	return rc;
 }
 
 static int prefix_width(const struct merge *m)
@@ -261,22 +297,17 @@ static int open_all(struct run *r)
 	size_t n = 1;
 
 	for (size_t i = 0; i < m->nguests; i++)
-		n += is_uniform(&m->guest[i]) ? 1 : m->guest[i].ncpus;
+		n += m->guest[i].ncpus;
 	r->stream = calloc(n, sizeof(*r->stream));
 	r->heap = calloc(n, sizeof(*r->heap));
-	if (!r->stream || !r->heap)
+	r->place = calloc(n, sizeof(*r->place));
+	if (!r->stream || !r->heap || !r->place)
 		return -ENOMEM;
-	rc = stream_open(r, &m->host, -1, width);
+	rc = stream_open(r, &m->host, r->place, NULL, width);
+	n = 1;
 	for (size_t i = 0; i < m->nguests && !rc; i++) {
-		const struct merge_input *g = &m->guest[i];
-
-		if (is_uniform(g)) {
-			rc = stream_open(r, g, -1, width);
-			continue;
-		}
-		for (size_t cpu = 0; cpu < g->ncpus && !rc; cpu++)
-			if (g->cpu[cpu].nspans)
-				rc = stream_open(r, g, (int)cpu, width);
+		rc = guest_open(r, &m->guest[i], r->place + n, width);
+		n += m->guest[i].ncpus;
 	}
 	return rc;
 }
@@ -313,7 +344,6 @@ static void sum_up(struct run *r)
 				in->unsaid += s->said[k] - MERGE_NOTES_MAX;
 		tracetext_close(s->t);
 		merge_sync_free(s->sync);
-		free(s->place);
 	}
 }
 
@@ -326,6 +356,7 @@ int merge_run(struct merge *m, struct out *out)
 		rc = merge_streams(&r);
 	sum_up(&r);
 	free(r.stream);
+	free(r.place);
 	free(r.heap);
 	free(r.plain);
 	free(r.shown);

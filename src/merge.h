@@ -16,6 +16,7 @@
 struct out;
 
 #define MERGE_ALL_VCPUS (-1)
+#define MERGE_PAGE 256 /* events: a page of a kernel's ring buffer has fewer */
 
 /* A guest CPU's number in its trace and KVM's id of the vCPU. */
 struct merge_map {
@@ -45,6 +46,13 @@ struct merge_cpu {
 	bool seen; /* it has events */
 	uint64_t first, last; /* its events' stamps in the trace's order */
 	uint64_t events, backs; /* backs: steps back */
+	uint64_t equal; /* the last event with the stamp of the one before, 0: none; from 1 */
+	/*
+	 * Of the first nlate steps back: the event of an equal stamp not long before, from which on
+	 * the guest's TSC may have been set back and its ring buffer not have followed; 0: none.
+	 */
+	uint64_t *late;
+	size_t nlate, late_room;
 	struct merge_span *span;
 	size_t nspans;
 	struct tsc_scale scale;

@@ -12,6 +12,7 @@
 #include "merge.h"
 #include "text.h"
 
+#define LATE_MOST 65536 /* steps back of a CPU that are looked at so closely */
 #define TO_TSC "echo x86-tsc > /sys/kernel/tracing/trace_clock"
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct merge *m, const char *path,
@@ -125,21 +126,44 @@ static int cpu_add(struct merge_input *in, unsigned cpu)
 	return 0;
 }
 
+static int note_back(struct merge_cpu *c)
+{
+	bool near = c->equal && c->events - c->equal < MERGE_PAGE;
+
+	c->backs++;
+	if (c->nlate == LATE_MOST || c->nlate + 1 < c->backs)
+		return 0;
+	if (c->nlate == c->late_room) {
+		size_t room = c->late_room ? 2 * c->late_room : 16;
+		uint64_t *more = reallocarray(c->late, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		c->late = more;
+		c->late_room = room;
+	}
+	c->late[c->nlate++] = near ? c->equal : 0;
+	return 0;
+}
+
 static int note_guest(struct merge_input *in, const struct tracetext_event *e)
 {
 	struct merge_cpu *c;
+	int rc = 0;
 
 	if (cpu_add(in, e->cpu) < 0)
 		return -ENOMEM;
 	c = &in->cpu[e->cpu];
+	c->events++;
 	if (!c->seen)
 		c->first = e->ts;
+	else if (e->ts == c->last)
+		c->equal = c->events;
 	else if (e->ts < c->last)
-		c->backs++;
+		rc = note_back(c);
 	c->seen = true;
 	c->last = e->ts;
-	c->events++;
-	return 0;
+	return rc;
 }
 
 int merge_found_add(struct merge_found *found, const struct tsc_epoch *e)
@@ -228,8 +252,10 @@ int merge_chains(struct merge *m, struct merge_found *found)
 
 static void input_free(struct merge_input *in)
 {
-	for (size_t i = 0; i < in->ncpus; i++)
+	for (size_t i = 0; i < in->ncpus; i++) {
 		free(in->cpu[i].span);
+		free(in->cpu[i].late);
+	}
 	free(in->cpu);
 	free(in->map);
 	free(in->given);

@@ -80,9 +80,15 @@ static bool step_comes(const struct merge_place *p, const struct merge_cpu *c)
 
 /*
  * A kernel's ring buffer has differences of time, and none below 0: after a step back the first is
- * 0, which two readings of a TSC never are, and only the buffer's next page begins with the time
- * itself.
+ * 0, which two readings of a TSC never are (but those of an interrupt that is traced while an event
+ * is, in kernels before 5.10), and only the buffer's next page begins with the time itself, which
+ * is a step back of the stamps.
  */
+static bool begins_late(const struct merge_place *p, const struct merge_cpu *c)
+{
+	return p->steps < c->nlate && p->events == c->late[p->steps];
+}
+
 static bool is_late(const struct merge_place *p, const struct merge_cpu *c, uint64_t stamp)
 {
 	const struct merge_span *now = &c->span[p->span];
@@ -90,8 +96,9 @@ static bool is_late(const struct merge_place *p, const struct merge_cpu *c, uint
 
 	if (p->span + 1 >= c->nspans || !now[1].back || now[1].from != now->to)
 		return false;
-	return p->late || (stamp == p->stamp && now->to - tsc < NEAR) ||
-	       (tsc >= now->to && step_comes(p, c));
+	if (tsc >= now->to)
+		return p->late || step_comes(p, c);
+	return p->late || begins_late(p, c) || (stamp == p->stamp && now->to - tsc < NEAR);
 }
 
 /* Not before the step, and as far from each other as they are. */
@@ -182,9 +189,10 @@ static void place_by_span(struct merge_stream *s, struct merge_place *p, const s
 void merge_place_guest(struct merge_stream *s)
 {
 	const struct merge_cpu *c = &s->in->cpu[s->e.cpu];
-	struct merge_place *p = &s->place[s->one ? 0 : s->e.cpu];
+	struct merge_place *p = &s->place[s->e.cpu];
 	bool first = !p->seen, back = !first && s->e.ts < p->stamp;
 
+	p->events++;
 	p->steps += back;
 	if (first)
 		first_of_cpu(s, p, c);

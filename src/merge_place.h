@@ -28,7 +28,7 @@ enum merge_note {
 struct merge_place {
 	size_t span;
 	uint64_t stamp; /* of the event before */
-	uint64_t steps; /* back, of the stamps so far */
+	uint64_t events, steps; /* so far: its own; back, of their stamps */
 	uint64_t late_from; /* stamp of the first event of those that are late */
 	bool seen, late, gap_said, two_said;
 };
@@ -40,8 +40,8 @@ struct merge_stream {
 	struct tracetext_event e;
 	uint64_t tsc; /* the host's, of e */
 	uint64_t key; /* the order: never less than that of the line before */
-	struct merge_place *place; /* by guest CPU, where it has several; else one */
-	bool one; /* the host, or a guest's CPU alone */
+	struct merge_place *place; /* the host's, or a guest's by its CPU */
+	struct tracetext_cpus cpus; /* that are in it, where others are not */
 	struct merge_sync *sync; /* of the host */
 	unsigned said[MERGE_NOTES];
 	char note[400]; /* what is to be said before e */

@@ -39,7 +39,7 @@ struct tracetext {
 	size_t cap, end, pos; /* pos: the first byte that no event has taken */
 	bool ahead_set;
 	struct line ahead; /* read already, belongs to what comes next */
-	int only; /* CPU, -1: all */
+	const struct tracetext_cpus *only; /* NULL: all */
 	struct tracetext_facts facts;
 };
 
@@ -346,7 +346,6 @@ int tracetext_open(int fd, uint64_t from, struct tracetext **out)
 	t->fd = fd;
 	t->seekable = lseek(fd, 0, SEEK_CUR) >= 0;
 	t->at = from;
-	t->only = -1;
 	t->cap = BUFFER;
 	t->buf = malloc(t->cap);
 	if (!t->buf) {
@@ -365,12 +364,12 @@ void tracetext_close(struct tracetext *t)
 	free(t);
 }
 
-int tracetext_only(struct tracetext *t, unsigned cpu, size_t bytes)
+int tracetext_only(struct tracetext *t, const struct tracetext_cpus *cpus, size_t bytes)
 {
 	size_t cap = bytes < BUFFER_LEAST ? BUFFER_LEAST : bytes;
 	char *buf = cap < t->cap ? realloc(t->buf, cap) : t->buf;
 
-	t->only = (int)cpu;
+	t->only = cpus;
 	if (!buf)
 		return -ENOMEM;
 	t->buf = buf;
@@ -383,15 +382,20 @@ const struct tracetext_facts *tracetext_facts(const struct tracetext *t)
 	return &t->facts;
 }
 
+static bool is_wanted(const struct tracetext *t, unsigned cpu)
+{
+	return !t->only || tracetext_has_cpu(t->only, cpu);
+}
+
 /* A line that is no event and stands before one: is it kept with it? */
 static bool kept_before(struct tracetext *t, const struct line *l)
 {
 	const char *s = t->buf + l->at;
 
 	if (l->kind == LINE_LOST)
-		return t->only < 0 || l->e.cpu == (unsigned)t->only;
+		return is_wanted(t, l->e.cpu);
 	if (l->kind == LINE_MARK)
-		return t->only < 0;
+		return !t->only;
 	if (l->kind == LINE_COMMENT)
 		learn(&t->facts, s, l->len);
 	if (l->kind == LINE_OTHER && !t->facts.events && !t->facts.orphans++)
@@ -417,7 +421,7 @@ static int find_event(struct tracetext *t, struct line *l, bool *lost)
 		t->ahead_set = false;
 		if (rc < 0 || l->kind == LINE_END)
 			return rc;
-		if (l->kind == LINE_EVENT && (t->only < 0 || l->e.cpu == (unsigned)t->only))
+		if (l->kind == LINE_EVENT && is_wanted(t, l->e.cpu))
 			return 1;
 		t->facts.events += l->kind == LINE_EVENT;
 		next = l->at + l->size;
@@ -507,7 +511,7 @@ int tracetext_peek(struct tracetext *t, size_t max,
 struct clock_look {
 	size_t n, seconds, cpus;
 	uint64_t first, last;
-	uint64_t seen[TRACETEXT_CPUS / 64]; /* a bit a CPU */
+	struct tracetext_cpus seen;
 };
 
 static void look(const struct tracetext_event *e, void *ctx)
@@ -518,8 +522,8 @@ static void look(const struct tracetext_event *e, void *ctx)
 		c->first = e->ts;
 	c->last = e->ts;
 	c->seconds += e->seconds;
-	c->cpus += !(c->seen[e->cpu / 64] >> (e->cpu % 64) & 1);
-	c->seen[e->cpu / 64] |= (uint64_t)1 << (e->cpu % 64);
+	c->cpus += !tracetext_has_cpu(&c->seen, e->cpu);
+	tracetext_add_cpu(&c->seen, e->cpu);
 }
 
 int tracetext_clock(struct tracetext *t, enum tracetext_clock *out)

@@ -53,11 +53,27 @@ struct tracetext;
  */
 int tracetext_open(int fd, uint64_t from, struct tracetext **out);
 void tracetext_close(struct tracetext *t);
+/* A set of CPUs. */
+struct tracetext_cpus {
+	uint64_t bit[TRACETEXT_CPUS / 64];
+};
+
+static inline bool tracetext_has_cpu(const struct tracetext_cpus *c, unsigned cpu)
+{
+	return c->bit[cpu / 64] >> (cpu % 64) & 1;
+}
+
+static inline void tracetext_add_cpu(struct tracetext_cpus *c, unsigned cpu)
+{
+	c->bit[cpu / 64] |= (uint64_t)1 << (cpu % 64);
+}
+
 /*
- * Before anything is read: only events of this CPU, and a buffer of about `bytes` (there is a
- * least, and a line may need more), for who reads a text once a CPU. 0 or -ENOMEM.
+ * Before anything is read: only events of these CPUs (which must outlive t), and a buffer of about
+ * `bytes` (there is a least, and a line may need more), for who reads a text several times. 0 or
+ * -ENOMEM.
  */
-int tracetext_only(struct tracetext *t, unsigned cpu, size_t bytes);
+int tracetext_only(struct tracetext *t, const struct tracetext_cpus *cpus, size_t bytes);
 /* 1: an event; 0: the end; -errno. */
 int tracetext_next(struct tracetext *t, struct tracetext_event *e);
 const struct tracetext_facts *tracetext_facts(const struct tracetext *t);

@@ -23,6 +23,7 @@ static uint64_t read_all(int fd, int cpu)
 {
 	enum tracetext_clock clock;
 	struct tracetext_event e;
+	struct tracetext_cpus cpus = {0};
 	struct tracetext *t;
 	uint64_t n = 0, peeked = 0;
 
@@ -30,7 +31,9 @@ static uint64_t read_all(int fd, int cpu)
 	assert(tracetext_clock(t, &clock) == 0);
 	assert(tracetext_peek(t, 100, look, &peeked) == 0);
 	if (cpu >= 0)
-		assert(tracetext_only(t, (unsigned)cpu, 0) == 0);
+		tracetext_add_cpu(&cpus, (unsigned)cpu);
+	if (cpu >= 0)
+		assert(tracetext_only(t, &cpus, 0) == 0);
 	while (tracetext_next(t, &e) == 1) {
 		struct tsc_epoch epoch;
 

@@ -134,6 +134,19 @@ def set_back():
              f"its offsets are those that it had, a write that changes nothing is none, {name}", got)
 
 
+def set_back_after_a_rest():
+    """The same of a CPU that was idle before it: its last line is long before the step."""
+    step = 10 ** 12
+    host = write("host", line(1000, "a") + epoch(step, 0, 5 * 10 ** 12, 10 ** 12) + line(2 * step, "c"))
+    guest = "".join(line(5 * 10 ** 12 + ts, name) for ts, name in ((1500, "g1"), (1900, "g2"), (1900, "g3"), (2100, "g4")))
+    r = merge("-H", host, "-G", write("guest", guest + line(10 ** 12 + step + 900, "g5")))
+    n.same([x[1:] for x in shown(r) if x[0] == "g"], [(1500, "g1"), (1900, "g2"), (step, "g3"), (step + 200, "g4"), (step + 900, "g5")],
+           "a TSC that is set back after a rest: lines that still have the time before are behind it")
+    many = "".join(line(5 * 10 ** 12 + 3000 + 10 * i, "x") for i in range(300))
+    r = merge("-H", host, "-G", write("guest", guest + many + line(10 ** 12 + step + 900, "g5")))
+    n.same([x[1] for x in shown(r) if x[2] in ("g3", "g4")], [1900, 2100], "more lines than a page has: two that are equal are no sign")
+
+
 def vcpus_and_guests():
     host = write("host", epoch(100, 0, 0, 1000, 70) + epoch(110, 1, 0, -50, 71) + epoch(120, 0, 0, 1000000, 80) +
                  line(200, "a") + line(300, "b") + line(400, "c"))
@@ -381,6 +394,7 @@ def main():
     one_offset()
     changes()
     set_back()
+    set_back_after_a_rest()
     vcpus_and_guests()
     offsets_once()
     not_synchronised()

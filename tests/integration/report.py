@@ -317,6 +317,12 @@ def main():
         f.write(xz.read())
     pids = sorted({int.from_bytes(r[rec.offset(pd.TID):rec.offset(pd.TID) + 4], "little") for r in rec.records if rec.event(r)})
     same_bytes(file, "recording")
+    work = f"{TMP}/work.data"
+    with open(work, "wb") as f, lzma.open(f"{DATA}/workloads-6.1-svm.perf.data.xz") as xz:
+        f.write(xz.read())
+    for options in ((), ("--vcpu", "0"), ("--vcpu", "1"), ("-p", "139"), ("-p", "135", "--vcpu", "1")):
+        same_bytes(work, "workloads", options)
+        default_is_perf_and_the_list(work, "workloads", options)
     for options in (("--vcpu", "0"), ("--vcpu", "1"), ("--vcpu", "9"), *(("-p", str(p)) for p in pids),
                     ("-p", ",".join(map(str, pids)), "--vcpu", "1"), ("-p", "1")):
         same_bytes(file, "recording", options)

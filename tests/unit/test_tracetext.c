@@ -188,12 +188,14 @@ static void one_cpu_alone(void **state)
 {
 	static const char text[] = A "\n => one\nCPU:1 [LOST 7 EVENTS]\nCPU:0 [LOST 9 EVENTS]\n" B
 				     "\n => two\n" C "\n";
+	struct tracetext_cpus one = {0};
 	struct tracetext *t;
 	int fd;
 
 	(void)state;
 	t = open_text(text, &fd);
-	assert_int_equal(tracetext_only(t, 1, 0), 0);
+	tracetext_add_cpu(&one, 1);
+	assert_int_equal(tracetext_only(t, &one, 0), 0);
 	next_is(t, "CPU:1 [LOST 7 EVENTS]\nCPU:0 [LOST 9 EVENTS]\n" B "\n => two", 110);
 	ends(t);
 	close_text(t, fd);
@@ -244,6 +246,7 @@ static void no_event_is_lost_between_buffers(void **state)
 	FILE *f = tmpfile();
 	struct tracetext_event e;
 	struct tracetext *t;
+	struct tracetext_cpus cpus = {0};
 	uint64_t n = 0, of_cpu = 0;
 
 	(void)state;
@@ -261,7 +264,9 @@ static void no_event_is_lost_between_buffers(void **state)
 	tracetext_close(t);
 	/* The same through the least of buffers, of one CPU. */
 	assert_int_equal(tracetext_open(fileno(f), 0, &t), 0);
-	assert_int_equal(tracetext_only(t, 3, 1), 0);
+	tracetext_add_cpu(&cpus, 3);
+	tracetext_add_cpu(&cpus, 70);
+	assert_int_equal(tracetext_only(t, &cpus, 1), 0);
 	while (tracetext_next(t, &e) == 1)
 		assert_int_equal(e.pid, 3 + 7 * of_cpu++);
 	assert_int_equal(of_cpu, 2857);
