@@ -36,8 +36,10 @@ struct merge_given {
 struct merge_span {
 	uint64_t from, to; /* the host's TSC, `to` not included */
 	uint64_t offset;
-	uint64_t backs; /* how many begin so, from this one on */
-	bool back; /* it began with a step back of the guest's TSC */
+	/* Steps back of the guest's TSC with which this span and those behind it begin: how many,
+	 * and their cycles together. */
+	uint64_t backs, down;
+	bool back; /* this one begins with such a step */
 	bool uncertain; /* a change within is not known */
 };
 
@@ -120,6 +122,8 @@ int merge_spool(struct merge_input *in);
 int merge_resolve(struct merge *m);
 /* The first of the CPU's spans that the stamp fits, from `from` on, to *first. False: none. */
 bool merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *first);
+/* The same behind span `now`, which it fits: no further than all steps back could bring it. */
+bool merge_fits_later(const struct merge_cpu *c, uint64_t stamp, size_t now, size_t *first);
 unsigned merge_vcpu_of(const struct merge_input *guest, unsigned cpu);
 
 /*

@@ -128,13 +128,38 @@ bool merge_fits(const struct merge_cpu *c, uint64_t stamp, size_t from, size_t *
 	return false;
 }
 
+bool merge_fits_later(const struct merge_cpu *c, uint64_t stamp, size_t now, size_t *first)
+{
+	uint64_t tsc = tsc_to_host(stamp, &c->scale, c->span[now].offset), most;
+
+	if (now + 1 >= c->nspans)
+		return false;
+	most = tsc_to_host(c->span[now + 1].down, &c->scale, 0);
+	for (size_t i = now + 1; i < c->nspans; i++) {
+		if (c->span[i].from > tsc && c->span[i].from - tsc > most)
+			return false;
+		if (fits(c, &c->span[i], stamp)) {
+			*first = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t step_down(const struct merge_cpu *c, size_t i)
+{
+	int64_t by = i ? (int64_t)(c->span[i - 1].offset - c->span[i].offset) : 0;
+
+	return by > 0 ? (uint64_t)by : 0;
+}
+
 /*
  * A trace is read at its end: of several spans that the first stamp fits it is the last, but each
  * step back in the trace is one that is still to come.
  */
 static void find_start(const struct merge *m, struct merge_cpu *c)
 {
-	uint64_t backs = 0;
+	uint64_t backs = 0, down = 0;
 	size_t found = 0;
 
 	for (size_t i = c->nspans; i-- > 0;) {
@@ -144,7 +169,10 @@ static void find_start(const struct merge *m, struct merge_cpu *c)
 		if (fits(c, s, c->first) && within && backs >= c->backs && !found++)
 			c->start = i;
 		backs += s->back;
+		if (__builtin_add_overflow(down, step_down(c, i), &down))
+			down = UINT64_MAX;
 		c->span[i].backs = backs;
+		c->span[i].down = down;
 	}
 	c->doubtful = found > 1;
 }

@@ -133,7 +133,7 @@ static void doubts(struct merge_stream *s, struct merge_place *p, const struct m
 	if (p->two_said || p->span + 1 >= c->nspans || !c->span[p->span + 1].back ||
 	    step_comes(p, c))
 		return;
-	if (merge_fits(c, stamp, p->span, &now) && merge_fits(c, stamp, now + 1, &later)) {
+	if (merge_fits(c, stamp, p->span, &now) && merge_fits_later(c, stamp, now, &later)) {
 		p->two_said = true;
 		say(s, NOTE_TWO,
 		    "the guest reads these stamps twice, before and after its TSC is set back at "
@@ -173,7 +173,7 @@ static void place_by_span(struct merge_stream *s, struct merge_place *p, const s
 	bool any = merge_fits(c, stamp, p->span, &to);
 
 	/* Within one offset time does not go back: it is a later one, if there is any. */
-	if (any && back && to == p->span && !merge_fits(c, stamp, p->span + 1, &to))
+	if (any && back && to == p->span && !merge_fits_later(c, stamp, p->span, &to))
 		unexplained(s, p->stamp - stamp);
 	if (any)
 		move(s, p, c, to, back);

@@ -18,6 +18,7 @@
 #define LINE_MAX_LEN ((size_t)1 << 20)
 #define COMM_COLUMNS 16
 #define FLAGS_MAX 8
+#define DIGITS_SURE 19 /* that have room in 64 bits, whatever they are */
 #define CLOCK_EVENTS 512
 #define CLOCK_LEAST 8 /* events to judge a clock by */
 #define CYCLES_APART 64 /* no CPU records its events closer than this */
@@ -61,6 +62,8 @@ static size_t number(const char *s, size_t p, size_t n, uint64_t *out)
 	size_t q = p;
 	uint64_t v = 0;
 
+	for (; q < n && q - p < DIGITS_SURE && is_digit(s[q]); q++)
+		v = v * 10 + (uint64_t)(s[q] - '0');
 	for (; q < n && is_digit(s[q]); q++) {
 		uint64_t d = (uint64_t)(s[q] - '0');
 

@@ -5,6 +5,7 @@
 """kvmtop merge: texts whose order is known, and a real guest's readings of its TSC in a real host's trace."""
 
 import contextlib
+import lzma
 import os
 import pty
 import re
@@ -12,7 +13,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import native as n
+import lab_placed  # noqa: E402
+import native as n  # noqa: E402
 
 TMP = os.environ.get("TEST_TMP", "/tmp")
 TSC_RUN = os.path.join(n.BUILD, "guests/tsc-run")
@@ -303,6 +305,33 @@ def long_inputs():
              (len(stamps), r.stderr))
 
 
+# --- guests that are real ---
+class Recorded:
+    """As lab_placed.py asks of a guest."""
+
+    name, ncpus = "web01", 2
+
+    @staticmethod
+    def vcpu_tids():
+        return {0: 141, 1: 142}
+
+
+def recorded_guest():
+    """A QEMU guest's own trace beside its host's, recorded in the lab (merged.py makes such ones and judges them so)."""
+    data = os.path.join(n.TOP, "tests/data/ftrace/guest-tsc-6.1-svm")
+    paths = []
+    for what in ("host", "guest"):
+        with lzma.open(f"{data}.{what}.txt.xz") as f:
+            paths.append(write(f"recorded-{what}", f.read()))
+    offset = 18446744007650125026
+    r = merge("-H", paths[0], "-G", f"web01={paths[1]}", "--offset", f"vcpu1:{offset}")
+    placed = lab_placed.Placed(r.stdout.decode(), [Recorded])
+    placed.check("a recorded guest")
+    values = lab_placed.in_the_middle(placed, Recorded, "a recorded guest that sets its TSC back", -lab_placed.CYCLES)
+    n.same([v % WRAP for v in values], [18446744009745624560, 18446744007580725566], "a recorded guest: vCPU 0's offsets are those of the writes")
+    n.ok(not any("synchronised" in x for x in placed.notes), "a recorded guest: the host's CPUs are synchronised", placed.notes)
+
+
 # --- a real guest ---------------------------------------------------------------------------------
 @contextlib.contextmanager
 def traced(events, kb):
@@ -403,6 +432,7 @@ def main():
     forms()
     terminal()
     long_inputs()
+    recorded_guest()
     if os.geteuid() == 0 and os.access("/dev/kvm", os.W_OK) and os.path.isdir(f"{n.TRACEFS}/instances"):
         running_vm()
         real_guest("a real guest", (1, 200, 0, 0), 200)

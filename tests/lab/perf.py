@@ -121,12 +121,27 @@ def parse(line):
     return (m[1], (int(m[2]), *(float(x) for x in m.groups()[2:]))) if m else None
 
 
-def perf_table(kind):
-    p = subprocess.run(["perf", "kvm", "-i", DATA, "stat", "report", "--event", kind], check=False,
+def perf_report(kind, *options):
+    """What perf says, which is on its standard error."""
+    p = subprocess.run(["perf", "kvm", "-i", DATA, "stat", "report", "--event", kind, *options], check=False,
                        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=ENV)
+    return p.stderr
+
+
+def perf_table(kind):
+    text = perf_report(kind)
     with open(os.path.join(RESULTS, f"report.{kind}.txt"), "w", encoding="utf-8") as f:
-        f.write(p.stdout + p.stderr)
-    return dict(filter(None, map(parse, (p.stdout + p.stderr).splitlines())))
+        f.write(text)
+    return dict(filter(None, map(parse, text.splitlines())))
+
+
+def same_text():
+    """kvmtop report --perf-compat beside perf, to the byte; integration/report.py has all options, of a part of such a file."""
+    for kind in KINDS:
+        for options in ((), ("-k", "time", "--vcpu", "1")):
+            ours = n.run("report", "-i", DATA, "--perf-compat", "--event", kind, *options, limit=120)
+            n.same((ours.stdout, ours.stderr), (perf_report(kind, *options), ""),
+                   f"report --perf-compat --event {kind} {' '.join(options)}: perf's text to the byte")
 
 
 def replayed(*options):
@@ -226,6 +241,8 @@ def main():
     as_perf, _ = replayed("--as-perf")
     n.say(f"reports made after {time.monotonic() - start:.0f} s")
     one_record(perf, as_perf, counts)
+    same_text()
+    n.say(f"and compared after {time.monotonic() - start:.0f} s")
     for kind in KINDS:
         left_out = {k: v[0] - as_perf[kind].get(k, (0,))[0] for k, v in full[kind].items()}
         n.say(f"{kind}: perf leaves out {({k: v for k, v in left_out.items() if v})}")
