@@ -5,7 +5,8 @@
  * Nothing shows or exports more than three decimals, so thousandths lose nothing, as long as it is
  * known on which side of a half a figure is: 2.4996 is 2 as a whole number, 2.500 is 3. Those that
  * end in 5 have codes of their own for that; of the few that end in 50 or 500 the figure is kept as
- * it is.
+ * it is. So are those just beside a whole number: thresholds are such, and where a figure goes on
+ * in thousands or with fewer digits.
  */
 #ifndef KVMTOP_STORE_NUMBER_H
 #define KVMTOP_STORE_NUMBER_H
@@ -82,14 +83,15 @@ static inline struct store_thousandths store_thousandths(double v)
 	return t;
 }
 
-/* Whether rounding to thousandths may show: half-way between two that are shown, which way? */
+/* Whether rounding to thousandths may show: half-way between two that are shown, or at a whole one.
+ */
 static inline bool store_shows(const struct store_thousandths *t)
 {
 	int64_t tens = t->milli / 10;
 
 	if (!t->milli || fabs(fabs(t->off) - 0.5) < 1e-6)
 		return true;
-	return tens * 10 == t->milli && (llabs(tens) % 10 == 5 || llabs(tens) % 100 == 50);
+	return tens * 10 == t->milli && (llabs(tens) % 10 == 5 || llabs(tens) % 50 == 0);
 }
 
 /* *code: of a figure of FORM_MILLI, or the number itself where it is of FORM_WHOLE. */

@@ -19,9 +19,14 @@ static bool near_half(double v, double within)
 	return fabs(fabs(v) - whole - 0.5) <= within;
 }
 
+static bool near_whole(double v, double within)
+{
+	return fabs(v - nearbyint(v)) <= within;
+}
+
 /*
  * Sums and means may differ in their last bits by how they were made: nothing that shows a figure,
- * with three decimals or fewer, tells such two apart.
+ * with three decimals or fewer, tells such two apart; but at a whole number, where thresholds are.
  */
 static bool almost_same_shown(double a, double b, double apart)
 {
@@ -29,6 +34,8 @@ static bool almost_same_shown(double a, double b, double apart)
 		return false;
 	if (a == b)
 		return !signbit(a) == !signbit(b);
+	if (near_whole(a, 2 * apart + 1e-9))
+		return false;
 	for (int scale = 1; scale <= 1000; scale *= 10)
 		if (near_half(a * scale, 2 * apart * scale + 1e-9))
 			return false;

@@ -41,9 +41,14 @@ static void same(const struct snapshot *a, const struct snapshot *b)
 	for (int total = 0; total < 2; total++) {
 		same_text(written(&format_json, a, NULL, total),
 			  written(&format_json, b, NULL, total));
-		for (size_t i = 0; i < batch_ntables; i++)
-			same_text(written(&format_csv, a, batch_tables[i].name, total),
-				  written(&format_csv, b, batch_tables[i].name, total));
+		for (size_t i = 0; i < batch_ntables; i++) {
+			const char *name = batch_tables[i].name;
+
+			same_text(written(&format_csv, a, name, total),
+				  written(&format_csv, b, name, total));
+			same_text(written(&format_text, a, name, total),
+				  written(&format_text, b, name, total));
+		}
 	}
 }
 
@@ -188,6 +193,7 @@ static void numbers_keep_what_is_shown(void **state)
 		{1e11, FORM_WHOLE},    {1.5, FORM_MILLI},      {60.2, FORM_MILLI},
 		{1.0 / 3, FORM_MILLI}, {-12.3456, FORM_MILLI}, {2.4996, FORM_RAW},
 		{0.0001, FORM_RAW},    {-0.0, FORM_RAW},       {1e300, FORM_RAW},
+		{4.9996, FORM_RAW},    {999.9997, FORM_RAW},   {4.99, FORM_MILLI},
 	};
 
 	int64_t code;
@@ -211,6 +217,7 @@ static void numbers_keep_what_is_shown(void **state)
 				assert_string_equal(a, b);
 			}
 			assert_true(store_milli_code(again) == store_milli_code(v));
+			assert_true(floor(again) == floor(v)); /* thresholds are whole numbers */
 		}
 	}
 }

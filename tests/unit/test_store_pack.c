@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How intervals lie in a recording: numbers, packing, and packing as older versions did it. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "clock.h"
 #include "store_file.h"
+#include "store_fields.h"
 #include "store_priv.h"
+#include "store_reduce.h"
 #include "written.h"
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
@@ -79,6 +82,103 @@ static void what_is_packed_is_unpacked(void **state)
 	store_put_free(&from);
 	store_put_free(&packed);
 	store_put_free(&again);
+}
+
+/* ---- figures beside whole numbers, which thresholds are, and where other digits are shown ---- */
+
+static double beside_whole(uint32_t *seed)
+{
+	static const double whole[] = {1, 5, 10, 20, 50, 100, 1000, 9995, 12345, 99950};
+	static const double off[] = {-0.0004, -1e-9, 0, 0.0004};
+
+	*seed = *seed * 1664525 + 1013904223;
+	return whole[(*seed >> 16) % 10] + off[*seed >> 8 & 3];
+}
+
+/* All figures of the snapshot that are known. */
+static void put_beside_whole(struct snapshot *s, uint32_t *seed)
+{
+	struct store_leaf leaf[STORE_LEAVES];
+
+	for (size_t t = 0; t < store_ntables; t++) {
+		size_t n, nleaf = store_leaves(&store_tables[t], leaf);
+		char *rows = (char *)store_rows(&store_tables[t], s, &n);
+
+		for (size_t i = 0; i < n * nleaf; i++) {
+			const struct store_leaf *l = &leaf[i % nleaf];
+			char *at = rows + i / nleaf * store_tables[t].row_size + l->at;
+			struct value v;
+
+			if (l->f->type != STORE_VALUE)
+				continue;
+			memcpy(&v, at, sizeof(v));
+			if (value_has(v))
+				v.v = beside_whole(seed);
+			memcpy(at, &v, sizeof(v));
+		}
+	}
+}
+
+static void is_read_as_shown(const struct file *f, const struct snapshot *s)
+{
+	static const struct format *const formats[] = {&format_text, &format_csv, &format_json};
+	struct store *st = create(f);
+	struct store_at at;
+	struct snapshot *again = NULL, *kept = store_reduce(s);
+
+	assert_non_null(kept);
+	assert_int_equal(store_write(st, s, 0), 0);
+	assert_int_equal(store_find(st, STORE_LAST, 0, &at), 0);
+	assert_int_equal(store_read(st, at.id, &again), 0);
+	for (size_t i = 0; i < 2 * 3 * batch_ntables; i++) {
+		const struct format *format = formats[i / 2 % 3];
+		const char *table = batch_tables[i / 6].name;
+		char *a = written(format, kept, table, i % 2),
+		     *b = written(format, again, table, i % 2);
+
+		assert_string_equal(a, b);
+		free(a);
+		free(b);
+	}
+	snapshot_unref(kept);
+	snapshot_unref(again);
+	store_close(st);
+}
+
+static void thresholds_are_passed_as_before(void **state)
+{
+	uint32_t seed = 1;
+
+	for (unsigned i = 0; i < 12; i++) {
+		const struct made m = {
+			.nvms = 1 + i % 4, .step = i, .pmu = i % 3 == 0, .slow = i % 2};
+		struct snapshot *s = made_snapshot(&m);
+
+		assert_non_null(s);
+		s->dt = NS_PER_S;
+		put_beside_whole(s, &seed);
+		is_read_as_shown(*state, s);
+		snapshot_unref(s);
+	}
+}
+
+/* A mean that is below a threshold by its last bit follows from figures that reach it. */
+static void a_mean_at_a_threshold(void **state)
+{
+	const struct made m = {.nvms = 1};
+	struct snapshot *s = made_snapshot(&m);
+	struct snap_vm *vm = (struct snap_vm *)s->vms;
+
+	assert_non_null(s);
+	s->dt = NS_PER_S;
+	for (size_t i = 0; i < s->nvcpus; i++)
+		((struct snap_vcpu *)s->vcpus)[i].use.steal = value_known(5);
+	vm->use.own_quota = false; /* its mark is in the way */
+	vm->use.steal = value_known(nextafter(5, 0));
+	is_read_as_shown(*state, s);
+	vm->use.steal = value_known(nextafter(5, 6));
+	is_read_as_shown(*state, s);
+	snapshot_unref(s);
 }
 
 static char *first_of(const struct file *f)
@@ -161,6 +261,9 @@ int main(void)
 		cmocka_unit_test(numbers_of_every_length),
 		cmocka_unit_test(longer_than_any_number),
 		cmocka_unit_test(what_is_packed_is_unpacked),
+		cmocka_unit_test_setup_teardown(thresholds_are_passed_as_before, make_dir,
+						drop_dir),
+		cmocka_unit_test_setup_teardown(a_mean_at_a_threshold, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(older_recordings_are_read_and_gone_on_with,
 						make_dir, drop_dir),
 	};
