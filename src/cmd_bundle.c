@@ -116,7 +116,7 @@ bool bundle_was_ended(struct bundle *b)
 
 static int open_all(struct bundle *b, char *err)
 {
-	int rc = sysroot_open(b->o->root, &b->root);
+	int rc = sysroot_open_host(b->o->root, &b->root, err, BUNDLE_ERR);
 
 	if (!rc)
 		rc = bundle_open_recording(b, err);

@@ -46,11 +46,12 @@ int cmd_doctor(const struct options *o)
 {
 	struct doctor_report *r;
 	struct sysroot *root;
-	int rc = sysroot_open(o->root, &root);
+	char err[240];
+	int rc = sysroot_open_host(o->root, &root, err, sizeof(err));
 	bool works;
 
 	if (rc) {
-		fprintf(stderr, "kvmtop: --root: cannot open the folder: %s\n", strerror(-rc));
+		fprintf(stderr, "kvmtop: %s\n", err);
 		return STATUS_FAILED;
 	}
 	r = calloc(1, sizeof(*r));

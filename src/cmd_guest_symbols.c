@@ -178,7 +178,7 @@ static int become_user(const struct guest_home *home)
 
 static int keep(const char *vm, const char *name, const struct guest_capture *c)
 {
-	char path[PATH_MAX + NAME_MAX] = "", id[20] = "";
+	char path[PATH_MAX + NAME_MAX] = "", where[PATH_MAX + NAME_MAX], id[20] = "";
 	struct guest_home home;
 	int rc = guest_home_find(&home), dir;
 
@@ -188,18 +188,19 @@ static int keep(const char *vm, const char *name, const struct guest_capture *c)
 		return STATUS_FAILED;
 	}
 	guest_dir_path(&home, vm, path, sizeof(path));
+	shown(path, where, sizeof(where));
 	rc = become_user(&home);
 	dir = rc ? rc : guest_dir_make(&home, vm);
 	rc = dir < 0 ? dir : guest_capture_keep(c, dir);
 	if (dir >= 0)
 		close(dir);
 	if (rc) {
-		fprintf(stderr, "kvmtop: %s: %s\n", path[0] ? path : name, guest_dir_error(rc));
+		fprintf(stderr, "kvmtop: %s: %s\n", path[0] ? where : name, guest_dir_error(rc));
 		return STATUS_FAILED;
 	}
 	build_id_text(&c->id, id, sizeof(id));
 	printf("%s: %zu symbols, %zu modules%s%s, kept in %s\n", name, c->facts.code, c->nmodules,
-	       id[0] ? ", build-id " : "", id, path);
+	       id[0] ? ", build-id " : "", id, where);
 	return STATUS_OK;
 }
 

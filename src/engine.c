@@ -175,30 +175,6 @@ static int copy_config(struct engine *e, const struct engine_config *c)
 	return 0;
 }
 
-/* A folder without proc is a slip of the finger: better said than shown as a host without VMs. */
-static int open_root(struct engine *e, char *err, size_t errsize)
-{
-	int rc = sysroot_open(e->root_dir, &e->env.root), fd = -1;
-	const char *what = "it";
-	char dir[80];
-
-	if (rc == 0) {
-		what = "its proc";
-		fd = sysroot_openat(e->env.root, "proc", O_PATH | O_DIRECTORY);
-		rc = fd < 0 ? fd : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (rc) {
-		text_escape(dir, sizeof(dir), e->root_dir ? e->root_dir : "/");
-		snprintf(err, errsize,
-			 "--root '%s': %s cannot be opened (%s): give a directory with the host's "
-			 "proc and sys",
-			 dir, what, strerror(-rc));
-	}
-	return rc;
-}
-
 /* What to think of this host's KVM before anything was seen of it. */
 static bool fires_no_exits(const struct sysroot *root)
 {
@@ -216,7 +192,7 @@ static int engine_init(struct engine *e, const struct engine_config *c, char *er
 	if (rc == 0)
 		rc = choose_collectors(e, err, errsize);
 	if (rc == 0)
-		rc = open_root(e, err, errsize);
+		rc = sysroot_open_host(e->root_dir, &e->env.root, err, errsize);
 	if (rc == 0) {
 		read_identity(e);
 		/* What stands in for exits is to be open before the first interval. */

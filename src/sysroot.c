@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "sysroot.h"
+#include "text.h"
 
 /* What /proc/<pid>/ns/pid of the initial pid namespace reads (PROC_PID_INIT_INO). */
 #define INIT_PID_NS "pid:[4026531836]"
@@ -170,6 +171,32 @@ int sysroot_open(const char *dir, struct sysroot **out)
 fail:
 	sysroot_close(r);
 	return err;
+}
+
+/* A folder without proc is a slip of the finger: better said than shown as a host without VMs. */
+int sysroot_open_host(const char *dir, struct sysroot **out, char *err, size_t size)
+{
+	int rc = sysroot_open(dir, out), fd = -1;
+	const char *what = "it";
+	char shown[80];
+
+	if (!rc) {
+		what = "its proc";
+		fd = sysroot_openat(*out, "proc", O_PATH | O_DIRECTORY);
+		rc = fd < 0 ? fd : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (!rc)
+		return 0;
+	sysroot_close(*out);
+	*out = NULL;
+	text_escape(shown, sizeof(shown), dir && *dir ? dir : "/");
+	snprintf(err, size,
+		 "--root '%s': %s cannot be opened (%s): give a directory with the host's proc and "
+		 "sys",
+		 shown, what, strerror(-rc));
+	return rc;
 }
 
 void sysroot_close(struct sysroot *r)

@@ -20,6 +20,11 @@ struct sysroot;
 
 /* dir NULL or "/": the real host. 0 or -errno. */
 int sysroot_open(const char *dir, struct sysroot **out);
+/*
+ * The same where it shall be a host's: there is proc in it, at least. Else one line in err: what,
+ * why, how to mend it.
+ */
+int sysroot_open_host(const char *dir, struct sysroot **out, char *err, size_t size);
 void sysroot_close(struct sysroot *r);
 const char *sysroot_dir(const struct sysroot *r); /* "/" for the host */
 bool sysroot_is_host(const struct sysroot *r);

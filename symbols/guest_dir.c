@@ -110,6 +110,21 @@ static int owned(int dir, const struct guest_home *home)
 	return -EPERM;
 }
 
+/* The folder and those above it, as XDG has it; 0 or -errno. */
+static int make_home(const char *path)
+{
+	char part[PATH_MAX];
+
+	snprintf(part, sizeof(part), "%s", path);
+	for (char *p = strchr(part + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(part, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 static int open_dir(const struct guest_home *home, const char *name, bool make)
 {
 	char part[NAME_MAX + 1];
@@ -117,8 +132,9 @@ static int open_dir(const struct guest_home *home, const char *name, bool make)
 
 	if (rc)
 		return rc;
-	if (make && mkdir(home->path, 0700) < 0 && errno != EEXIST)
-		return -errno;
+	rc = make ? make_home(home->path) : 0;
+	if (rc)
+		return rc;
 	dir = open(home->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;

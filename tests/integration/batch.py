@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import jsonschema
 
@@ -95,8 +96,14 @@ def doctor():
     n.ok(n.every(s["state"] in ("ok", "partial", "off") and s["why"] for s in r["sources"]),
          "each source has a state and words", r["sources"])
     n.ok({"kernel", "lockdown", "capabilities"} <= set(r["host"]), "and the host is described", r["host"])
-    p = n.run("doctor", "--root", os.environ.get("TEST_TMP", "/tmp"))
-    n.ok("mount" in p.stdout or "KVM" in p.stdout, "an empty root: it says what is missing", p.stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        for command in (("doctor",), ("bundle", "-o", os.path.join(folder, "b.tar"))):
+            p = n.run(*command, "--root", folder)
+            n.ok(p.returncode == 1 and not p.stdout and re.fullmatch(r"kvmtop: --root '.*': its proc cannot be opened .*\n", p.stderr),
+                 f"{command[0]} --root at an empty folder: one line says that it is no host's", (p.returncode, p.stdout, p.stderr))
+        os.mkdir(os.path.join(folder, "proc"))
+        p = n.run("doctor", "--root", folder)
+        n.ok("mount" in p.stdout or "KVM" in p.stdout, "an empty proc: it says what is missing", p.stdout)
 
 
 # Line ends, escape codes, quotes, a formula, bytes that are no UTF-8, a C1 control, right-to-left.

@@ -77,6 +77,18 @@ is "$(fetch '../../etc/x y' -- "$TEST_TMP/in-guest")" 0 "any name will do"
 test -f "$XDG_CONFIG_HOME/kvmtop/guests/%2E.%2F..%2Fetc%2Fx%20y/kallsyms"
 ok $? "and stays in its folder"
 
+# Folders above that are not there are made, and what is in their names stays off a terminal.
+deep=$TEST_TMP/not/there$'\e[31m'/yet
+is "$(XDG_CONFIG_HOME=$deep fetch web01 -- "$TEST_TMP/in-guest")" 0 "missing folders above"
+test -f "$deep/kvmtop/guests/web01/kallsyms"
+ok $? "are made"
+is "$(stat -c %a "$TEST_TMP/not" "$deep" | tr '\n' ' ')" "700 700 " "for nobody else"
+is "$(grep -c $'\e' "$TEST_TMP/out")/$(grep -cF 'not/there\e[31m/yet/kvmtop/guests/web01' "$TEST_TMP/out")" 0/1 "their names are escaped"
+: >"$TEST_TMP/file"
+is "$(XDG_CONFIG_HOME=$TEST_TMP/file/x$'\e'y fetch web01 -- "$TEST_TMP/in-guest")" 1 "a file in their way"
+like "$(tail -1 "$TEST_TMP/err")" "^kvmtop: $TEST_TMP/file/x.*: no folder" "is said"
+is "$(grep -c $'\e' "$TEST_TMP/err")" 0 "escaped"
+
 chmod 777 "$kept"
 is "$(fetch web01 -- "$TEST_TMP/in-guest")" 1 "a folder in which everybody may write is not used"
 like "$(cat "$TEST_TMP/err")" "$kept: it is another user's, or everybody may write there" "and why"
