@@ -187,9 +187,9 @@ def heavy_and_spinner():
     vms = [vm for _, vm in inner(r, heavy.pid)]
     top_exit_is_rows(r, heavy.pid)
     n.same(collections.Counter(vm["top_exit"] for vm in vms).most_common(1)[0][0], "io", "which is io nearly always")
-    n.ok(all(vm["p50_ns"] and vm["p99_ns"] >= vm["p50_ns"] for vm in vms), "p50 and p99 of the VM")
+    n.ok(n.every(vm["p50_ns"] and vm["p99_ns"] >= vm["p50_ns"] for vm in vms), "p50 and p99 of the VM")
     off = [(vm["exits_per_s"], vmexits(vm, "count") / dt) for dt, vm in inner(r, heavy.pid)]
-    n.ok(all(abs(p - q) <= 0.001 * q for p, q in off), "EXIT/s is the rows' counts by the interval", off)
+    n.ok(n.every(abs(p - q) <= 0.001 * q for p, q in off), "EXIT/s is the rows' counts by the interval", off)
     exit_pct_is_rows(r, heavy.pid, "%EXIT is the rows' times by the interval")
     name = n.vm_of(r[5], heavy.pid)["name"]
     said = [f["text"] for f in r[5]["findings"] if f["rule"] == "exits"]
@@ -213,7 +213,7 @@ def idle():
     n.same({vm["top_exit"] for vm in vms} & {"hlt"}, set(), "not in TOP EXIT")
     # 3%: a percentile is the middle of a step of its histogram
     most = [(vm["p99_ns"] or 0, max((x["max_ns"] for x in busy_rows(vm) if x["timed"]), default=0)) for vm in vms]
-    n.ok(all(p <= 1.04 * m for p, m in most), "not in the percentiles", most)
+    n.ok(n.every(p <= 1.04 * m for p, m in most), "not in the percentiles", most)
     # an interrupt's exit may be open at a tick, when the thread waits for a CPU
     n.same({vm["open_exit"] for vm in vms} & {"hlt"}, set(), "and is not shown as an open exit")
     n.same(sum(x["count"] for k, x in wake.items() if "size" not in k), 60, "one wake-up a halt")
@@ -233,7 +233,7 @@ def known_times():
     port = rows_of(r, g.pid, "ioport").get("0xf1:POUT", {"count": 0, "min_ns": 0, "max_ns": 0})
     n.ok(port["count"] == 40 and port["min_ns"] >= 25e6, "none of them is shorter", port)
     x = [v for q in r for vm in n.vms_of(q, g.pid) for v in vm["exits"] if v["key"] == "0xf1:POUT"]
-    n.ok(all(0.96 * v["min_ns"] < v["p50_ns"] < 1.04 * v["max_ns"] for v in x if v["timed"]),
+    n.ok(n.every(0.96 * v["min_ns"] < v["p50_ns"] < 1.04 * v["max_ns"] for v in x if v["timed"]),
          "and the median is that of one", x)
 
 
@@ -302,7 +302,7 @@ def held_open():
     n.ok(any(f["rule"] == "open-exit" for x in r for f in x["findings"]), "a finding says so from one second on")
     io = rows_of(r, g.pid, "vmexit").get("io", {"max_ns": 0})
     n.ok(HELD * 1e9 <= io["max_ns"] < most, "the table has its time when it ends", (most, io))
-    n.ok(all(v["exit_pct"] is None or v["exit_pct"] <= 100 for v in rows), "and %EXIT never passes 100")
+    n.ok(n.every(v["exit_pct"] is None or v["exit_pct"] <= 100 for v in rows), "and %EXIT never passes 100")
 
 
 def thread_changes():
@@ -366,7 +366,7 @@ def screen():
     n.ok(pane is not None, "the pane has the reasons and the histogram over time", t.text())
     time.sleep(4)
     shot = t.text()
-    n.ok(all(screen_lib.width(line) <= 100 for line in shot.splitlines()), "no line is wider than the window")
+    n.ok(n.every(screen_lib.width(line) <= 100 for line in shot.splitlines()), "no line is wider than the window")
     t.keys("e")
     time.sleep(3)
     with open(os.path.join(RESULTS, "screens.txt"), "w", encoding="utf-8") as f:

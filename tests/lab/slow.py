@@ -49,14 +49,14 @@ def each_is_told(how):
     took = sorted(v["took_ns"] for v in x)
     n.ok(took and took[0] >= 60e6, "none of them took less", took)
     n.ok(took and took[len(took) // 2] < 250e6, "nor, but when the CPU was away, much more", took)
-    n.ok(all(0 < v["user_ns"] <= v["took_ns"] and v["user_ns"] >= 60e6 for v in x), "of which the VMM had 60 ms",
+    n.ok(n.every(0 < v["user_ns"] <= v["took_ns"] and v["user_ns"] >= 60e6 for v in x), "of which the VMM had 60 ms",
          [v["user_ns"] for v in x])
     n.same({v["vcpu"] for v in x}, {0}, "of its vCPU")
     n.same({v["tid"] for v in x}, {g.tid(0)}, "and thread")
     n.same({(v["key"], v["user_exit"]) for v in x}, {("io", "KVM_EXIT_IO")}, "by reason, and by what the VMM did")
     ended = [v["ended"] for v in x]
     n.same((ended, len(set(ended))), (sorted(ended), 40), "each at its own time, in order")
-    n.ok(all(v["took_ns"] > 20e6 for v in lines_of(r, g.pid)), "no line is shorter than the limit")
+    n.ok(n.every(v["took_ns"] > 20e6 for v in lines_of(r, g.pid)), "no line is shorter than the limit")
     n.same(counted(r, g.pid), len(lines_of(r, g.pid)), "as many are counted as have a line")
     hlt = [v["key"] for v in lines_of(r, idle.pid) if v["key"] == "hlt"]
     n.same(hlt, [], "halts of 100 ms are waiting, and have none")
