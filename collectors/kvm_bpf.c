@@ -145,7 +145,7 @@ static void set_idle(struct kc_config *c)
 			/* The codes of arm64's traps are behind the bit that says so. */
 			uint64_t k = key < 0x200 ? key : KVM_ARM_TRAP | (key - 0x200);
 
-			if (kvm_names_idle(NULL, isas[i], k))
+			if (kvm_names_idle(isas[i], k))
 				c->idle[n++] = (struct kc_idle){.key = k, .isa = isas[i]};
 		}
 }
@@ -573,39 +573,43 @@ void kvm_bpf_tick(struct kvm_bpf *b, int64_t watermark, const struct sink *sink,
 
 #endif
 
+/* What the kernel, or we, mean by each of them where the programs are loaded and attached. */
+static const struct {
+	int err;
+	const char *why, *mend;
+} reasons[] = {
+	{EPERM, "BPF programs may not be loaded",
+	 "run as root, or with CAP_BPF and CAP_PERFMON; in a container without a filter of bpf()"},
+	{EACCES, "the kernel refuses these BPF programs, or the events that they are for",
+	 "run as root, or with CAP_BPF and CAP_PERFMON"},
+	{ENOMEM, "not enough memory", "ulimit -l and -v (hard), or LimitMEMLOCK= of the service"},
+	{EMFILE, "not enough file descriptors", "ulimit -n (hard), or LimitNOFILE= of the service"},
+	{ENFILE, "the host has no file descriptor left", "sysctl fs.file-max"},
+	{ENOSYS, "this kernel has no bpf()", "a kernel with CONFIG_BPF_SYSCALL"},
+	{EINVAL, "this kernel does not know what these BPF programs use", "a kernel >= 5.12"},
+	{ENOENT, "this kernel has not all of the events that these BPF programs read",
+	 "a kernel with CONFIG_TRACEPOINTS, and with KVM loaded"},
+#ifdef KVMTOP_BPF
+	{ENOTSUP, "these events have a shape that the programs cannot count", ""},
+#else
+	{ENOTSUP, "kvmtop was made without BPF", "make BPF=1"},
+#endif
+};
+
 void kvm_bpf_why(int err, struct kvm_reason *out)
 {
-	const char *why = strerror(-err), *mend = "a kernel >= 5.12 with CONFIG_BPF_SYSCALL";
+	const char *why = NULL, *mend = "";
 
-	switch (-err) {
-#ifndef KVMTOP_BPF
-	case ENOTSUP:
-		why = "kvmtop was made without BPF";
-		mend = "make BPF=1";
-		break;
-#endif
-	case ENOMEM:
-		why = "not enough memory";
-		mend = "ulimit -l and -v (hard), or LimitMEMLOCK= of the service";
-		break;
-	case EMFILE:
-		why = "not enough file descriptors";
-		mend = "ulimit -n (hard), or LimitNOFILE= of the service";
-		break;
-	case EPERM:
-	case EACCES:
-		why = "BPF programs may not be loaded";
-		mend = "run as root, or with CAP_BPF and CAP_PERFMON";
-		break;
-#ifdef KVMTOP_BPF
-	case ENOTSUP:
-		why = "these events have a shape that the programs cannot count";
-		mend = "";
-		break;
-#endif
-	default:
-		break;
-	}
-	snprintf(out->why, sizeof(out->why), "counting in the kernel: %s", why);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].err == -err) {
+			why = reasons[i].why;
+			mend = reasons[i].mend;
+		}
+	if (why)
+		snprintf(out->why, sizeof(out->why), "counting in the kernel: %s", why);
+	else
+		snprintf(out->why, sizeof(out->why),
+			 "counting in the kernel: BPF programs were not loaded: %s",
+			 strerror(-err));
 	snprintf(out->mend, sizeof(out->mend), "%s", mend);
 }

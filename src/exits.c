@@ -16,7 +16,7 @@
 
 static struct ex_cell *vm_cell(struct exits *x, struct ex_vm *vm, const struct ex_key *k)
 {
-	return ex_set_get(&vm->set, k, &x->vm_limits);
+	return ex_set_get(&vm->set, k, x->vm_keys);
 }
 
 /* The VM's cell that stands behind a vCPU's own one. */
@@ -32,7 +32,7 @@ static struct ex_cell *cell_vm(struct exits *x, struct ex_vcpu *v, struct ex_cel
 
 static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 {
-	struct ex_cell *c = ex_set_get(&v->set, &o->key, &x->vcpu_limits);
+	struct ex_cell *c = ex_set_get(&v->set, &o->key, x->vcpu_keys);
 
 	if (!c) {
 		x->lost++; /* no memory */
@@ -43,7 +43,7 @@ static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 	o->direct = c->other;
 	o->idle = c->idle;
 	if (c->other && o->key.kind == KIND_VMEXIT)
-		o->idle = kvm_names_idle(x->vcpu_limits.names, o->key.isa, o->key.key);
+		o->idle = kvm_names_idle(o->key.isa, o->key.key);
 	o->vm_cell = c->other ? vm_cell(x, v->vm, &o->key) : cell_vm(x, v, c, &o->key);
 	if (o->vm_cell)
 		o->vm_evicted = o->vm_cell->evicted;
@@ -382,8 +382,8 @@ static struct ex_key pair_key(enum kvm_kind kind, uint64_t key, uint32_t isa, ui
 /* Keys that the source could not tell apart are `other` here as well, whatever place there is. */
 static bool find_other(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
 {
-	o->cell = ex_set_other(&v->set, &o->key, &x->vcpu_limits);
-	o->vm_cell = ex_set_other(&v->vm->set, &o->key, &x->vm_limits);
+	o->cell = ex_set_other(&v->set, &o->key);
+	o->vm_cell = ex_set_other(&v->vm->set, &o->key);
 	o->direct = true;
 	o->idle = true; /* who knows: it is not in %EXIT */
 	x->lost += !o->cell; /* no memory */
@@ -451,14 +451,13 @@ void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
 	}
 }
 
-static void set_open(struct exits *x, struct ex_vcpu *v, enum kvm_kind kind,
-		     const struct open_pair *p)
+static void set_open(struct ex_vcpu *v, enum kvm_kind kind, const struct open_pair *p)
 {
 	struct ex_open *o = &v->pair[kind];
 
 	*o = (struct ex_open){.begin = p->begin, .key = pair_key(kind, p->key, p->isa, p->dir)};
 	if (kind == KIND_VMEXIT)
-		o->idle = kvm_names_idle(x->vcpu_limits.names, o->key.isa, o->key.key);
+		o->idle = kvm_names_idle(o->key.isa, o->key.key);
 }
 
 /*
@@ -487,9 +486,9 @@ void exits_open(struct exits *x, const struct thread_open *o)
 	v->open_blind = o->exit_blind;
 	v->open = (uint8_t)(o->open & (KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_USEREXIT)));
 	if (v->open & KIND_BIT(KIND_VMEXIT))
-		set_open(x, v, KIND_VMEXIT, &o->exit);
+		set_open(v, KIND_VMEXIT, &o->exit);
 	if (v->open & KIND_BIT(KIND_USEREXIT))
-		set_open(x, v, KIND_USEREXIT, &o->user);
+		set_open(v, KIND_USEREXIT, &o->user);
 }
 
 void exits_slow(struct exits *x, const struct slow_exit *s, size_t n)

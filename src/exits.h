@@ -23,7 +23,6 @@ struct inventory;
 struct inv_thread;
 struct inv_vcpu;
 struct inv_vm;
-struct kvm_names;
 
 /* One pair that began and has not ended. */
 struct ex_open {
@@ -89,7 +88,7 @@ struct ex_thread {
 
 struct exits {
 	struct inventory *inv;
-	struct ex_limits vcpu_limits, vm_limits;
+	unsigned vcpu_keys, vm_keys; /* how many keys a kind */
 	struct ex_thread **hash; /* open addressing by tid */
 	size_t nhash, nthread; /* nhash: a power of two */
 	struct ex_thread *last[EX_CPUS];
@@ -116,8 +115,7 @@ struct exits {
 	struct ex_vm *dead_vms;
 };
 
-int exits_init(struct exits *x, struct inventory *inv, const struct kvm_names *names,
-	       unsigned vcpu_keys, unsigned vm_keys);
+int exits_init(struct exits *x, struct inventory *inv, unsigned vcpu_keys, unsigned vm_keys);
 void exits_free(struct exits *x); /* after the inventory's objects let go of their cookies */
 
 void exits_samples(struct exits *x, const struct sample *s, size_t n);

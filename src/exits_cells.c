@@ -124,16 +124,16 @@ struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k)
 
 /* ---- making and giving up ---- */
 
-static void set_key(struct ex_cell *c, const struct ex_key *k, const struct ex_limits *l)
+static void set_key(struct ex_cell *c, const struct ex_key *k)
 {
 	c->key = k->key;
 	c->isa = k->isa;
 	c->dir = k->dir;
 	c->vm = NULL;
-	c->idle = k->kind == KIND_VMEXIT && kvm_names_idle(l->names, k->isa, k->key);
+	c->idle = k->kind == KIND_VMEXIT && kvm_names_idle(k->isa, k->key);
 }
 
-static struct ex_cell *new_cell(const struct ex_key *k, const struct ex_limits *l, bool other)
+static struct ex_cell *new_cell(const struct ex_key *k, bool other)
 {
 	struct ex_cell *c = calloc(1, sizeof(*c));
 
@@ -142,21 +142,20 @@ static struct ex_cell *new_cell(const struct ex_key *k, const struct ex_limits *
 	c->kind = k->kind;
 	c->other = other;
 	if (!other)
-		set_key(c, k, l);
+		set_key(c, k);
 	return c;
 }
 
-static struct ex_cell *other_cell(struct ex_table *t, const struct ex_key *k,
-				  const struct ex_limits *l)
+static struct ex_cell *other_cell(struct ex_table *t, const struct ex_key *k)
 {
 	if (!t->other)
-		t->other = new_cell(k, l, true);
+		t->other = new_cell(k, true);
 	return t->other;
 }
 
-struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l)
+struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k)
 {
-	return other_cell(&s->kind[k->kind], k, l);
+	return other_cell(&s->kind[k->kind], k);
 }
 
 static int reserve(struct ex_table *t, unsigned max)
@@ -176,22 +175,21 @@ static int reserve(struct ex_table *t, unsigned max)
 	return 0;
 }
 
-static struct ex_cell *take_vacant(struct ex_table *t, const struct ex_key *k,
-				   const struct ex_limits *l)
+static struct ex_cell *take_vacant(struct ex_table *t, const struct ex_key *k)
 {
 	struct ex_slot *s = t->slot;
 
 	while (s->tag != TAG_VACANT)
 		s++;
 	t->vacant--;
-	set_key(s->cell, k, l);
+	set_key(s->cell, k);
 	s->key = k->key;
 	s->tag = ex_tag(k->isa, k->dir);
 	set_places(t);
 	return s->cell;
 }
 
-struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l)
+struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, unsigned most)
 {
 	struct ex_table *t = &s->kind[k->kind];
 	struct ex_cell *c = find_slot(t, k);
@@ -199,12 +197,12 @@ struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, const struc
 	if (c)
 		return c;
 	if (t->vacant)
-		return take_vacant(t, k, l);
-	if (t->n >= l->keys || reserve(t, l->keys))
-		return other_cell(t, k, l);
-	c = new_cell(k, l, false);
+		return take_vacant(t, k);
+	if (t->n >= most || reserve(t, most))
+		return other_cell(t, k);
+	c = new_cell(k, false);
 	if (!c)
-		return other_cell(t, k, l);
+		return other_cell(t, k);
 	t->slot[t->n++] = (struct ex_slot){k->key, ex_tag(k->isa, k->dir), c};
 	if (t->place)
 		set_place(t, t->n - 1u);
@@ -323,7 +321,7 @@ void ex_set_reset(struct ex_set *s)
 	}
 }
 
-int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l,
+int ex_set_take(struct ex_set *into, struct ex_set *from, unsigned most,
 		void (*spill)(void *ctx, const struct ex_cell *c), void *ctx)
 {
 	struct ex_cell *c, *to;
@@ -336,8 +334,8 @@ int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits
 
 			if (!c->now.count && !c->total.count && !c->now.timed && !c->total.timed)
 				continue;
-			to = c->other ? other_cell(&into->kind[k], &key, l)
-				      : ex_set_get(into, &key, l);
+			to = c->other ? other_cell(&into->kind[k], &key)
+				      : ex_set_get(into, &key, most);
 			if (!to) {
 				err = -ENOMEM;
 				continue;
@@ -353,21 +351,20 @@ int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits
 
 /* The cell of `into` for one of another set, looked up only where that is not known. */
 static struct ex_cell *cell_above(struct ex_set *into, uint32_t gen, struct ex_cell *c,
-				  const struct ex_limits *l)
+				  unsigned most)
 {
 	const struct ex_key k = {c->key, c->isa, c->kind, c->dir};
 
 	if (c->other)
-		return other_cell(&into->kind[c->kind], &k, l);
+		return other_cell(&into->kind[c->kind], &k);
 	if (!c->vm || c->vm_gen != gen) {
-		c->vm = ex_set_get(into, &k, l);
+		c->vm = ex_set_get(into, &k, most);
 		c->vm_gen = gen;
 	}
 	return c->vm;
 }
 
-int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from,
-		   const struct ex_limits *l)
+int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from, unsigned most)
 {
 	struct ex_cell *c, *to;
 	int err = 0;
@@ -377,7 +374,7 @@ int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from,
 		{
 			if (!c->now.count && !c->now.timed)
 				continue;
-			to = cell_above(into, gen, c, l);
+			to = cell_above(into, gen, c, most);
 			if (!to || hist_merge(&to->now_hist, &c->now_hist))
 				err = -ENOMEM;
 			if (to)

@@ -16,8 +16,6 @@
 #include "hist.h"
 #include "sample.h"
 
-struct kvm_names;
-
 #define EX_VMX_REASON 0x8000ffffu /* the reason and FAILED_VMENTRY; other bits are flags */
 
 struct ex_acc {
@@ -64,12 +62,6 @@ struct ex_key {
 	uint8_t kind, dir;
 };
 
-/* How many keys a kind, and who names them. */
-struct ex_limits {
-	unsigned keys;
-	const struct kvm_names *names;
-};
-
 static inline uint32_t ex_tag(uint32_t isa, uint8_t dir)
 {
 	return isa << 8 | dir;
@@ -77,10 +69,10 @@ static inline uint32_t ex_tag(uint32_t isa, uint8_t dir)
 
 /* The cell of a key, NULL where it has none. */
 struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k);
-/* The same, made at first use; `other` when the table is full. NULL: no memory. */
-struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l);
+/* The same, made at first use; `other` when a kind has its most keys. NULL: no memory. */
+struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, unsigned most);
 /* The cell of what has no key; NULL: no memory. */
-struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k, const struct ex_limits *l);
+struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k);
 /*
  * Makes room where keys that did not fit were busier in this interval than the least busy key:
  * that one's figures go to `other`, its cell becomes empty. To be called after the interval was
@@ -95,15 +87,14 @@ void ex_set_reset(struct ex_set *s);
  * Adds all of `from` to `into` and empties it (a thread turned out to be of this vCPU or VM).
  * spill(ctx, cell) is told of cells whose key finds no place in `into` but `other`; NULL: nobody.
  */
-int ex_set_take(struct ex_set *into, struct ex_set *from, const struct ex_limits *l,
+int ex_set_take(struct ex_set *into, struct ex_set *from, unsigned most,
 		void (*spill)(void *ctx, const struct ex_cell *c), void *ctx);
 /*
  * Adds the interval of `from` to `into` (a VM's to the host's), and leaves it in `from`. gen: a
  * number of `into` that changes whenever one of its cells was given up; `from` remembers by it
  * which cells belong together.
  */
-int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from,
-		   const struct ex_limits *l);
+int ex_set_add_now(struct ex_set *into, uint32_t gen, struct ex_set *from, unsigned most);
 void ex_set_free(struct ex_set *s); /* what it points to, not s */
 
 static inline void ex_acc_time(struct ex_acc *a, uint64_t ns)

@@ -16,13 +16,12 @@
 
 #define FIRST_HASH 256
 
-int exits_init(struct exits *x, struct inventory *inv, const struct kvm_names *names,
-	       unsigned vcpu_keys, unsigned vm_keys)
+int exits_init(struct exits *x, struct inventory *inv, unsigned vcpu_keys, unsigned vm_keys)
 {
 	memset(x, 0, sizeof(*x));
 	x->inv = inv;
-	x->vcpu_limits = (struct ex_limits){vcpu_keys, names};
-	x->vm_limits = (struct ex_limits){vm_keys, names};
+	x->vcpu_keys = vcpu_keys;
+	x->vm_keys = vm_keys;
 	x->start = INT64_MIN;
 	x->loss_to = INT64_MIN;
 	x->hash = calloc(FIRST_HASH, sizeof(struct ex_thread *));
@@ -197,7 +196,7 @@ static void spill_to_vm(void *ctx, const struct ex_cell *c)
 {
 	const struct spill *s = ctx;
 	struct ex_key k = {c->key, c->isa, c->kind, c->dir};
-	struct ex_cell *to = ex_set_get(&s->vm->set, &k, &s->x->vm_limits);
+	struct ex_cell *to = ex_set_get(&s->vm->set, &k, s->x->vm_keys);
 
 	if (to)
 		ex_acc_add(&to->now, &c->now);
@@ -236,7 +235,7 @@ static void take_vcpu(struct exits *x, struct ex_vcpu *to, struct ex_vcpu *from)
 {
 	struct spill spill = {x, to->vm};
 
-	ex_set_take(&to->set, &from->set, &x->vcpu_limits, spill_to_vm, &spill);
+	ex_set_take(&to->set, &from->set, x->vcpu_keys, spill_to_vm, &spill);
 	hist_merge(&to->hist, &from->hist);
 	hist_free(&from->hist);
 	to->exit_ns += from->exit_ns;
@@ -298,7 +297,7 @@ static int relate(struct exits *x, struct ex_thread *t)
 	v->vm = vm;
 	/* Cells point into the old VM's table: it must be emptied before they are looked up. */
 	if (old && old != vm && old->provisional) {
-		ex_set_take(&vm->set, &old->set, &x->vm_limits, NULL, NULL);
+		ex_set_take(&vm->set, &old->set, x->vm_keys, NULL, NULL);
 		ex_slow_take(vm, old);
 	}
 	if (old != vm) {

@@ -310,9 +310,8 @@ const char *kvm_names_note(const struct kvm_names *n, enum kvm_kind kind, uint64
 	return name ? name : "";
 }
 
-bool kvm_names_idle(const struct kvm_names *n, uint32_t isa, uint64_t reason)
+bool kvm_names_idle(uint32_t isa, uint64_t reason)
 {
-	(void)n; /* waiting is a matter of the architecture, not of what it is called */
 	switch (isa) {
 	case ISA_VMX:
 		return reason == 12 || reason == 36; /* HLT, MWAIT; a failed entry is neither */

@@ -32,7 +32,7 @@ const char *kvm_names_key(const struct kvm_names *n, enum kvm_kind kind, uint32_
 /* What an MSR, a port or an MMIO page is ("TSC_DEADLINE"), "" where not known. Static storage. */
 const char *kvm_names_note(const struct kvm_names *n, enum kvm_kind kind, uint64_t key);
 /* Waiting, not handling (docs/metrics.md, "Idle exits"). Called per key, not per event. */
-bool kvm_names_idle(const struct kvm_names *n, uint32_t isa, uint64_t reason);
+bool kvm_names_idle(uint32_t isa, uint64_t reason);
 /* The same of a user exit: a VMM without KVM's own APIC waits itself while its guest is halted. */
 bool kvm_names_idle_user(uint64_t reason);
 

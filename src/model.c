@@ -335,7 +335,7 @@ static int init(struct model *m, const struct model_config *c)
 	m->sink.ctx = m;
 	m->all.gen = 1;
 	m->no_entry_exit = c->no_entry_exit;
-	err = exits_init(&m->ex, m->inv, m->names, c->vcpu_keys ? c->vcpu_keys : 8,
+	err = exits_init(&m->ex, m->inv, c->vcpu_keys ? c->vcpu_keys : 8,
 			 c->vm_keys ? c->vm_keys : 64);
 	if (err)
 		return err;

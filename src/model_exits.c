@@ -81,7 +81,7 @@ void model_fold_vm(struct model *m, const struct inv_vm *vm)
 {
 	fold_threads(m, vm);
 	if (vm_state(vm) &&
-	    ex_set_add_now(&m->all.set, m->all.gen, &vm_state(vm)->ex.set, &m->ex.vm_limits))
+	    ex_set_add_now(&m->all.set, m->all.gen, &vm_state(vm)->ex.set, m->ex.vm_keys))
 		m->ex.lost++; /* no memory: some are, how many is not known */
 }
 

@@ -284,11 +284,11 @@ static int put_begin(const struct reading *g, const struct process *p, unsigned 
 	return rc ? rc : put(g, p, block, DIFF_TOTAL, k->kind, "", "", 1);
 }
 
-static bool waits(const struct reading *g, const struct report_key *k)
+static bool waits(const struct report_key *k)
 {
 	if (k->kind == KIND_USEREXIT)
 		return kvm_names_idle_user(k->key);
-	return k->kind == KIND_VMEXIT && kvm_names_idle(g->r.names, k->isa, k->key);
+	return k->kind == KIND_VMEXIT && kvm_names_idle(k->isa, k->key);
 }
 
 static int put_end(const struct reading *g, const struct process *p, unsigned block,
@@ -298,7 +298,7 @@ static int put_end(const struct reading *g, const struct process *p, unsigned bl
 	char name[REPORT_NAME];
 	int rc;
 
-	if (pair->torn || waits(g, &pair->key))
+	if (pair->torn || waits(&pair->key))
 		return 0;
 	report_name(&g->r, &pair->key, name, sizeof(name));
 	rc = put(g, p, block, DIFF_EXIT_TIME, pair->key.kind, name, "", v);

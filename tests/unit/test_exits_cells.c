@@ -34,10 +34,10 @@ static bool still_its_own(const struct known *k)
 	return k->cell && k->cell->evicted == k->evicted;
 }
 
-static void add(struct ex_set *s, const struct ex_limits *l, struct known *k, unsigned i)
+static void add(struct ex_set *s, unsigned most, struct known *k, unsigned i)
 {
 	struct ex_key key = key_of(i);
-	struct ex_cell *found = ex_set_find(s, &key), *c = ex_set_get(s, &key, l);
+	struct ex_cell *found = ex_set_find(s, &key), *c = ex_set_get(s, &key, most);
 
 	assert_non_null(c);
 	if (still_its_own(k)) {
@@ -79,7 +79,6 @@ static unsigned random_below(uint32_t *seed, unsigned n)
 
 static void run_with(unsigned keys)
 {
-	const struct ex_limits l = {.keys = keys};
 	struct known *k = calloc(KEYS, sizeof(*k));
 	struct ex_set s = {0};
 	uint32_t seed = keys;
@@ -93,7 +92,7 @@ static void run_with(unsigned keys)
 		for (unsigned i = 0; i < n; i++) {
 			unsigned at = (from + random_below(&seed, 90)) % KEYS;
 
-			add(&s, &l, &k[at], at);
+			add(&s, keys, &k[at], at);
 		}
 		check(&s, k, n);
 		evicted += ex_set_evict(&s);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "kvm_access.h"
+#include "kvm_bpf.h"
 #include "kvm_events.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
@@ -127,6 +128,38 @@ static void rights_and_limits(void **state)
 	says(&t, &none, -ENOBUFS, "RLIMIT_MEMLOCK is 8192 KiB", "CAP_IPC_LOCK");
 	says(&t, &all_rights, -ENOSYS, "CONFIG_PERF_EVENTS", "");
 	free_tree(&t);
+}
+
+/* Why nothing counts in the kernel: what is said is true of that error and of no other. */
+static void counting_is_refused(void **state)
+{
+	static const struct {
+		int err;
+		const char *why, *mend;
+	} t[] = {
+		{EPERM, "may not be loaded", "CAP_BPF"},
+		{EACCES, "refuses", "CAP_PERFMON"},
+		{ENOMEM, "not enough memory", "ulimit -l"},
+		{EMFILE, "not enough file descriptors", "ulimit -n"},
+		{ENFILE, "no file descriptor left", "fs.file-max"},
+		{ENOSYS, "no bpf()", "CONFIG_BPF_SYSCALL"},
+		{EINVAL, "does not know what these BPF programs use", ">= 5.12"},
+		{ENOENT, "not all of the events", "KVM loaded"},
+		{EBUSY, "not loaded: Device or resource busy", ""},
+		{EIO, "not loaded: Input/output error", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct kvm_reason r;
+
+		kvm_bpf_why(-t[i].err, &r);
+		assert_non_null(strstr(r.why, "counting in the kernel: "));
+		assert_non_null(strstr(r.why, t[i].why));
+		assert_non_null(strstr(r.mend, t[i].mend));
+		assert_int_equal(r.mend[0] != '\0', t[i].mend[0] != '\0');
+		assert_int_equal(strstr(r.mend, "5.12") != NULL, t[i].err == EINVAL);
+	}
 }
 
 static void smaller_rings_and_few_descriptors(void **state)
@@ -264,6 +297,7 @@ int main(void)
 		cmocka_unit_test(no_kvm_module),
 		cmocka_unit_test(lockdown),
 		cmocka_unit_test(rights_and_limits),
+		cmocka_unit_test(counting_is_refused),
 		cmocka_unit_test(smaller_rings_and_few_descriptors),
 		cmocka_unit_test(formats_of_a_tree),
 		cmocka_unit_test(a_fixture_has_no_events),

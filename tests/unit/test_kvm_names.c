@@ -174,7 +174,7 @@ static void the_kernel_goes_first(void **state)
 	exit_is(n, ISA_VMX, 10, "CPUID"); /* not in the kernel's text: the built-in name */
 	exit_is(n, ISA_SVM, 0x4d, "new excp");
 	exit_is(n, ISA_SVM, 12, "0xc");
-	assert_true(kvm_names_idle(n, ISA_VMX, 12));
+	assert_true(kvm_names_idle(ISA_VMX, 12));
 	kvm_names_free(n);
 }
 
@@ -292,7 +292,7 @@ static void idle_exits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-		assert_int_equal(kvm_names_idle(NULL, t[i].isa, t[i].reason), t[i].idle);
+		assert_int_equal(kvm_names_idle(t[i].isa, t[i].reason), t[i].idle);
 }
 
 int main(void)
