@@ -21,13 +21,15 @@ struct kvm_beside {
 	const struct collector_env *env;
 	const struct kvm_format *format;
 	struct perf_rings *rings; /* of all CPUs */
-	struct thread_events *threads; /* of one VM's vCPUs */
-	bool code, code_all; /* of every exit: of the selected VM, of all */
+	struct thread_events *threads; /* of some VMs' vCPUs */
+	struct demand demand;
+	bool code, code_all; /* of every exit: of those VMs, of all */
 	bool where, places; /* of some; of more: that is for a while */
-	uint32_t vm; /* the selected one */
 	bool chosen; /* kvm_exit is chosen for the threads */
 	unsigned where_period; /* of how many one, 0: not known yet */
 	unsigned open; /* the rings of all CPUs are: one of so many, 0 closed */
+	uint64_t lost; /* of these, while they are drained */
+	bool may_lack; /* they were full, and nobody knows how many were lost */
 	struct sample batch[BATCH];
 	size_t filled;
 };
@@ -49,12 +51,27 @@ static void on_thread(void *ctx, const struct sample *s, size_t n)
 	tell(ctx, true, s, n);
 }
 
-/* Some of them, or with those of the selected VM from elsewhere, are not counted by their code. */
+/* Not where only some are taken, nor where those of the VMs in question come from their own rings.
+ */
+static bool counts_all(const struct kvm_beside *b)
+{
+	return b->open == 1 && b->code && b->code_all;
+}
+
 static void flush(struct kvm_beside *b)
 {
 	if (b->filled)
-		tell(b, b->code && b->code_all, b->batch, b->filled);
+		tell(b, counts_all(b), b->batch, b->filled);
 	b->filled = 0;
+}
+
+static void lost(struct kvm_beside *b, const struct ring_record *r)
+{
+	uint64_t n;
+
+	r->ring->was_full = true;
+	if (!perf_rings_has_lost(b->rings) && record_lost(r->h, &n))
+		b->lost += n;
 }
 
 static void on_batch(void *ctx, const struct ring_record *r, size_t n)
@@ -64,15 +81,58 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct sample *s = &b->batch[b->filled];
 
+		if (r[i].h->type == PERF_RECORD_LOST)
+			lost(b, &r[i]);
 		if (kvm_decode(b->format, &r[i], s) && s->type == EV_EXIT && ++b->filled == BATCH)
 			flush(b);
 	}
+}
+
+static void add_lost(void *ctx, unsigned slot, uint64_t n)
+{
+	struct kvm_beside *b = ctx;
+
+	(void)slot; /* whichever: only kvm_exit is open */
+	b->lost += n;
+}
+
+/* A ring was full whose last loss no record tells yet: the kernel's counters have told it, if any.
+ */
+static void untold(void *ctx, uint16_t cpu, int64_t from)
+{
+	struct kvm_beside *b = ctx;
+
+	(void)cpu;
+	(void)from;
+	b->may_lack |= !perf_rings_has_lost(b->rings);
+}
+
+static void tell_lost(const struct kvm_beside *b, uint64_t n)
+{
+	const struct sink *to = b->env->sink;
+
+	if (to->code_lost)
+		to->code_lost(to->ctx, n);
 }
 
 static void drain_all(struct kvm_beside *b, int64_t watermark)
 {
 	(void)perf_rings_drain(b->rings, watermark, on_batch, b);
 	flush(b);
+	perf_rings_losses(b->rings, add_lost, untold, b);
+	/* Where only some are taken none is missed. */
+	if (counts_all(b) && (b->lost || b->may_lack))
+		tell_lost(b, b->lost);
+	b->lost = 0;
+	b->may_lack = false;
+}
+
+static void tell_lost_of_threads(struct kvm_beside *b)
+{
+	uint64_t n = thread_events_lost(b->threads);
+
+	if (n)
+		tell_lost(b, n);
 }
 
 void kvm_beside_drain(struct kvm_beside *b, int64_t watermark)
@@ -80,6 +140,7 @@ void kvm_beside_drain(struct kvm_beside *b, int64_t watermark)
 	if (b->open)
 		drain_all(b, watermark);
 	thread_events_drain(b->threads, watermark);
+	tell_lost_of_threads(b);
 }
 
 /* ---- of all VMs ---- */
@@ -148,7 +209,7 @@ static void follow_all(struct kvm_beside *b, unsigned want)
 		close_all(b);
 }
 
-/* ---- of the selected VM ---- */
+/* ---- of some VMs ---- */
 
 static int choose_exits(struct kvm_beside *b)
 {
@@ -161,38 +222,51 @@ static int choose_exits(struct kvm_beside *b)
 	return thread_events_choose(b->threads, b->format, id, n);
 }
 
-/* What is refused is tried at the next tick. */
-static void follow_vm(struct kvm_beside *b, const struct inv_vm *vm)
+static size_t add_threads(const struct inv_vm *vm, pid_t *tid, size_t n)
 {
-	pid_t *tid = vm ? malloc(vm->nvcpu * sizeof(*tid)) : NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; tid && i < vm->nvcpu; i++) {
+	for (size_t i = 0; i < vm->nvcpu; i++) {
 		const struct inv_thread *t = vm->vcpu[i]->thread;
 
 		if (t && !(t->flags & INV_GONE))
 			tid[n++] = t->tid;
 	}
+	return n;
+}
+
+/* What is refused is tried at the next tick. */
+static void follow_vms(struct kvm_beside *b, bool on)
+{
+	const struct inv_vm *vm, *first = on ? inventory_first(b->env->inv) : NULL;
+	size_t room = 0, n = 0;
+	pid_t *tid;
+
+	for (vm = first; vm; vm = vm->next)
+		room += demand_code_of(&b->demand, vm->id) ? vm->nvcpu : 0;
+	tid = room ? malloc(room * sizeof(*tid)) : NULL;
+	for (vm = first; vm && tid; vm = vm->next)
+		if (demand_code_of(&b->demand, vm->id))
+			n = add_threads(vm, tid, n);
 	(void)thread_events_follow(b->threads, tid, n);
+	tell_lost_of_threads(b);
 	free(tid);
 }
 
 void kvm_beside_follow(struct kvm_beside *b, bool on)
 {
-	bool one = on && b->code && !b->code_all && b->vm && b->env->inv;
+	bool some = on && b->code && !b->code_all && b->env->inv;
 
 	follow_all(b, on ? wanted_period(b) : 0);
-	b->chosen = one && (b->chosen || !choose_exits(b));
-	follow_vm(b, b->chosen ? inventory_vm(b->env->inv, b->vm) : NULL);
+	b->chosen = some && (b->chosen || !choose_exits(b));
+	follow_vms(b, b->chosen);
 }
 
 /* ---- life ---- */
 
 void kvm_beside_demand(struct kvm_beside *b, const struct demand *d)
 {
+	b->demand = *d;
 	b->code = d->exit_code;
 	b->code_all = d->samples_all;
-	b->vm = d->vm;
 	b->where = d->samples && b->env->config->sample_hz;
 	b->places = d->exit_places;
 }
@@ -205,7 +279,7 @@ int kvm_beside_new(const struct collector_env *env, const struct kvm_format *f,
 
 	if (!b)
 		return -ENOMEM;
-	rc = thread_events_new(on_thread, b, &b->threads);
+	rc = thread_events_new(on_thread, b, env->config->lost_test ? RING_MIN : 0, &b->threads);
 	if (rc) {
 		free(b);
 		return rc;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * kvm_exit beside the programs that count it in the kernel: from which guest code exits come is in
- * the events alone. Every exit of the selected VM, from rings of its vCPUs' threads, while somebody
- * asks which code makes them; some of all VMs, where addresses of guests are resolved.
+ * the events alone. Every exit of some VMs, from rings of their vCPUs' threads, while somebody
+ * asks which code makes them; some exits of all VMs, where addresses of guests are resolved.
  */
 #ifndef KVMTOP_COLLECTORS_KVM_BESIDE_H
 #define KVMTOP_COLLECTORS_KVM_BESIDE_H
@@ -27,7 +27,7 @@ void kvm_beside_demand(struct kvm_beside *b, const struct demand *d);
 void kvm_beside_pace(struct kvm_beside *b, uint64_t exits, int64_t passed);
 /* Opens and closes by demand, also as CPUs and threads come and go; on: programs count exits. */
 void kvm_beside_follow(struct kvm_beside *b, bool on);
-/* Tells sink.code and sink.exits what came up to `watermark` (ns). */
+/* Tells sink.code and sink.exits what came up to `watermark` (ns), and sink.code_lost. */
 void kvm_beside_drain(struct kvm_beside *b, int64_t watermark);
 
 #endif

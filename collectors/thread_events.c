@@ -33,7 +33,9 @@ struct thread_events {
 	int epfd;
 	struct thread_ring *thread;
 	size_t n, room;
+	size_t bytes; /* of a ring; 0: by the rule */
 	uint64_t lost;
+	uint64_t told; /* of lost events, by the records of the ring that is being drained */
 	struct sample batch[BATCH];
 	size_t filled;
 };
@@ -55,7 +57,7 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 		uint64_t lost;
 
 		if (r[i].h->type == PERF_RECORD_LOST && record_lost(r[i].h, &lost))
-			e->lost += lost;
+			e->told += lost;
 		if (kvm_decode(e->format, &r[i], &e->batch[e->filled]) && ++e->filled == BATCH)
 			flush(e);
 	}
@@ -63,8 +65,12 @@ static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 
 static void drain(struct thread_events *e, const struct thread_ring *t, int64_t watermark)
 {
+	uint64_t lost;
+
+	e->told = 0;
 	(void)perf_thread_drain(t->ring, watermark, on_batch, e);
 	flush(e);
+	e->lost += perf_thread_lost(t->ring, &lost) ? lost : e->told;
 }
 
 void thread_events_drain(struct thread_events *e, int64_t watermark)
@@ -97,10 +103,12 @@ static void close_at(struct thread_events *e, size_t at)
 	*t = e->thread[--e->n];
 }
 
-static size_t ring_bytes(size_t threads)
+static size_t ring_bytes(const struct thread_events *e, size_t threads)
 {
 	size_t bytes = RING_BYTES;
 
+	if (e->bytes)
+		return e->bytes;
 	while (bytes > RING_LEAST && bytes * threads > RINGS_ALL)
 		bytes /= 2;
 	return bytes;
@@ -140,7 +148,7 @@ int thread_events_follow(struct thread_events *e, const pid_t *tid, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		struct thread_ring *t = find(e, tid[i]);
-		int rc = t ? 0 : open_one(e, tid[i], ring_bytes(n));
+		int rc = t ? 0 : open_one(e, tid[i], ring_bytes(e, n));
 
 		if (t)
 			t->wanted = true;
@@ -171,7 +179,7 @@ int thread_events_choose(struct thread_events *e, const struct kvm_format *f, co
 	return 0;
 }
 
-int thread_events_new(thread_events_fn fn, void *ctx, struct thread_events **out)
+int thread_events_new(thread_events_fn fn, void *ctx, size_t bytes, struct thread_events **out)
 {
 	struct thread_events *e = calloc(1, sizeof(*e));
 	int rc;
@@ -180,6 +188,7 @@ int thread_events_new(thread_events_fn fn, void *ctx, struct thread_events **out
 		return -ENOMEM;
 	e->fn = fn;
 	e->ctx = ctx;
+	e->bytes = bytes;
 	e->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (e->epfd < 0) {
 		rc = -errno;

@@ -16,8 +16,8 @@ struct thread_events;
 /* Samples of one thread in time order; those of several come in turns. */
 typedef void (*thread_events_fn)(void *ctx, const struct sample *s, size_t n);
 
-/* None is open yet. 0 or -errno. */
-int thread_events_new(thread_events_fn fn, void *ctx, struct thread_events **out);
+/* None is open yet. bytes: of each ring, a power of two; 0: by how many there are. 0 or -errno. */
+int thread_events_new(thread_events_fn fn, void *ctx, size_t bytes, struct thread_events **out);
 void thread_events_free(
 	struct thread_events *e); /* NULL is fine; what is in the rings is not told */
 /* For epoll: a ring is filling. Owned by e. */
@@ -35,7 +35,10 @@ int thread_events_choose(struct thread_events *e, const struct kvm_format *f, co
 int thread_events_follow(struct thread_events *e, const pid_t *tid, size_t n);
 /* Tells what came up to `watermark` (ns). */
 void thread_events_drain(struct thread_events *e, int64_t watermark);
-/* Events since the last call that found no room in their ring. */
+/*
+ * Events that found no room in their ring, of what was drained since the last call, rings that were
+ * closed included.
+ */
 uint64_t thread_events_lost(struct thread_events *e);
 
 #endif

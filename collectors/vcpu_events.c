@@ -17,6 +17,7 @@
 #include "inventory.h"
 #include "kvm_access.h"
 #include "kvm_format.h"
+#include "perf_rings.h"
 #include "sysroot.h"
 #include "thread_events.h"
 
@@ -246,7 +247,7 @@ static void events_probe(const struct collector_env *env, struct probes *out)
 		return;
 	rc = load_formats(env, &f);
 	if (!rc)
-		rc = thread_events_new(NULL, NULL, &e);
+		rc = thread_events_new(NULL, NULL, 0, &e);
 	if (!rc)
 		rc = open_thread(e, f, (pid_t)getpid(), KIND_ALL);
 	thread_events_free(e);
@@ -279,7 +280,7 @@ static int events_open(const struct collector_env *env, void **state)
 	if (!st)
 		return -ENOMEM;
 	st->env = env;
-	rc = thread_events_new(on_samples, st, &st->events);
+	rc = thread_events_new(on_samples, st, env->config->lost_test ? RING_MIN : 0, &st->events);
 	if (rc) {
 		events_close(st);
 		return rc;

@@ -27,6 +27,8 @@ struct batch {
 	struct reader *reader;
 	int64_t since; /* of the first snapshot, ns */
 	bool found_all; /* before the snapshot that is looked at now */
+	struct demand demand;
+	bool code_begun; /* rows by guest code of a selected VM are there, or there is none */
 };
 
 static bool field_asked(const struct options *o, const char *id)
@@ -70,6 +72,11 @@ static bool pins_asked(const struct options *o, const struct batch_table *t)
 	       (t->first == TABLE_CPU && !o->fields);
 }
 
+static bool selects(const struct batch *b)
+{
+	return b->out.job.query.table->first == TABLE_CODE && filter_has_vms(b->o->filter);
+}
+
 static struct demand demand_of(const struct batch *b)
 {
 	const struct batch_table *t = b->out.job.query.table;
@@ -78,7 +85,8 @@ static struct demand demand_of(const struct batch *b)
 	return (struct demand){
 		.kinds = b->o->kinds ? b->o->kinds : KIND_BIT(KIND_VMEXIT),
 		.samples = whole || t->first == TABLE_SYMBOL || samples_asked(b->o, t),
-		.samples_all = whole || t->first == TABLE_SYMBOL || t->first == TABLE_CODE,
+		.samples_all = whole || t->first == TABLE_SYMBOL ||
+			       (t->first == TABLE_CODE && !selects(b)),
 		.exit_code = t->first == TABLE_CODE,
 		.slow_ns =
 			b->o->slow_ns || t->first != TABLE_SLOW ? b->o->slow_ns : SLOW_DEFAULT_NS,
@@ -92,6 +100,34 @@ static struct demand demand_of(const struct batch *b)
 	};
 }
 
+/*
+ * Each exit of the host is taken only for who wants the code of very many VMs: of some their vCPUs'
+ * are enough. Which they are shows when VMs are found; they come and go.
+ */
+static void follow_selection(struct batch *b, const struct snapshot *s)
+{
+	memset(b->demand.code_vm, 0, sizeof(b->demand.code_vm));
+	b->demand.samples_all = false;
+	for (size_t i = 0; i < s->nvms; i++)
+		if (filter_vm(b->o->filter, &s->vms[i]))
+			b->demand.samples_all |= !demand_add_code(&b->demand, s->vms[i].id);
+	reader_demand(b->reader, &b->demand);
+}
+
+/* A selected VM is found, but its exits are not counted by their code yet. */
+static bool awaits_code(const struct batch *b, const struct snapshot *s)
+{
+	bool awaited = false;
+
+	for (size_t i = 0; i < s->nvms; i++)
+		if (filter_vm(b->o->filter, &s->vms[i])) {
+			if (s->vms[i].code_known)
+				return false;
+			awaited = true;
+		}
+	return awaited;
+}
+
 static int open_engine(struct batch *b, char *err, size_t size)
 {
 	const struct engine_config cfg = {
@@ -102,15 +138,15 @@ static int open_engine(struct batch *b, char *err, size_t size)
 		.max_overhead_pct = b->o->max_overhead_pct,
 		.collector = options_collector(b->o),
 	};
-	struct demand d = demand_of(b);
 	int rc = engine_new(&cfg, &b->engine, err, size);
 
 	if (rc)
 		return rc;
+	b->demand = demand_of(b);
 	b->reader = engine_reader(b->engine, DEPTH);
 	rc = -errno;
 	if (b->reader) {
-		reader_demand(b->reader, &d);
+		reader_demand(b->reader, &b->demand);
 		rc = engine_start(b->engine);
 	}
 	if (rc)
@@ -122,7 +158,7 @@ static int open_engine(struct batch *b, char *err, size_t size)
  * No record comes of it: there is no interval yet, or VMs were still being found in it, so that
  * one that a script asked for may be missing, or has no figures.
  */
-static bool is_baseline(struct batch *b, const struct snapshot *s)
+static bool is_incomplete(struct batch *b, const struct snapshot *s)
 {
 	bool before = b->found_all;
 
@@ -132,6 +168,17 @@ static bool is_baseline(struct batch *b, const struct snapshot *s)
 		b->since = s->time;
 	b->found_all = s->host.discovered >= s->host.discovering || s->time - b->since >= FIND_ALL;
 	return true;
+}
+
+static bool is_baseline(struct batch *b, const struct snapshot *s)
+{
+	bool incomplete = is_incomplete(b, s);
+
+	if (selects(b))
+		follow_selection(b, s);
+	if (!incomplete && !b->code_begun)
+		b->code_begun = !selects(b) || !awaits_code(b, s);
+	return incomplete || !b->code_begun;
 }
 
 static int write_snapshot(struct batch *b, const struct snapshot *s)

@@ -14,6 +14,8 @@
 #define SLOW_DEFAULT_NS 500000u
 #define SLOW_LEAST_NS 1000u
 #define SLOW_MOST_NS 60000000000u
+/* So many VMs may be asked for by themselves; who wants more asks for all. */
+#define DEMAND_VMS 16
 
 /* The engine merges those of all readers. */
 struct demand {
@@ -39,6 +41,28 @@ struct demand {
 	bool pins; /* PIN and NODE are on screen */
 	uint32_t vm; /* selected VM (inv_vm.id), 0 none */
 	uint32_t vcpu; /* selected vCPU (inv_vcpu.id), 0 none */
+	uint32_t code_vm[DEMAND_VMS]; /* exit_code: of these as well (inv_vm.id), 0 none */
 };
+
+/* Room for one more in code_vm; false: it is full. */
+static inline bool demand_add_code(struct demand *d, uint32_t vm)
+{
+	for (unsigned i = 0; i < DEMAND_VMS; i++)
+		if (!d->code_vm[i] || d->code_vm[i] == vm) {
+			d->code_vm[i] = vm;
+			return true;
+		}
+	return false;
+}
+
+/* Is it asked which guest code makes the exits of this VM? */
+static inline bool demand_code_of(const struct demand *d, uint32_t vm)
+{
+	bool wanted = d->samples_all || d->vm == vm;
+
+	for (unsigned i = 0; i < DEMAND_VMS && !wanted; i++)
+		wanted = d->code_vm[i] == vm;
+	return d->exit_code && wanted;
+}
 
 #endif

@@ -100,6 +100,8 @@ static void merge_demand(struct demand *into, const struct demand *d)
 	into->pmu_all |= d->pmu_all;
 	if (d->slow_ns && (!into->slow_ns || d->slow_ns < into->slow_ns))
 		into->slow_ns = d->slow_ns;
+	for (unsigned i = 0; i < DEMAND_VMS && d->code_vm[i]; i++)
+		into->samples_all |= !demand_add_code(into, d->code_vm[i]);
 	if (d->vm)
 		into->vm = d->vm;
 	if (d->vcpu)

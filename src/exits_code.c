@@ -75,6 +75,8 @@ void ex_code_next(struct ex_code *c)
 	struct ex_code_cell old[EX_CODE_PLACES];
 	bool full = c->missed > 0;
 
+	c->lost_before |= c->lost;
+	c->lost = false;
 	memcpy(old, c->cell, sizeof(old));
 	qsort(old, EX_CODE_PLACES, sizeof(old[0]), by_now);
 	for (unsigned i = 0; i < EX_CODE_PLACES; i++) {
@@ -107,4 +109,5 @@ void ex_code_reset(struct ex_code *c)
 		old[i].total = 0;
 	put_back(c, old, EX_CODE_PLACES, EX_CODE_PLACES);
 	c->missed_total = 0;
+	c->lost_before = false;
 }

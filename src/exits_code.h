@@ -21,6 +21,7 @@ struct ex_code_cell {
 struct ex_code {
 	unsigned n;
 	uint64_t missed, missed_total; /* exits of pairs that found no place */
+	bool lost, lost_before; /* of some nobody told: in this interval, before it */
 	struct ex_code_cell cell[EX_CODE_PLACES]; /* by hash */
 };
 

@@ -101,6 +101,14 @@ static struct cell host_sampling_idle(const struct snapshot *s, const void *row,
 	return (struct cell){.v = s->sampling.idle};
 }
 
+static struct cell host_code_lost(const struct snapshot *s, const void *row, bool total)
+{
+	const H *h = row;
+
+	(void)s;
+	return (struct cell){.v = value_known((double)(total ? h->code_lost_total : h->code_lost))};
+}
+
 static struct cell host_sampling_lost(const struct snapshot *s, const void *row, bool total)
 {
 	(void)row;
@@ -143,6 +151,8 @@ static const struct field host_fields[] = {
 	{"lost", "LOST", "events that were dropped in the interval, by the kernel or for lack of memory", UNIT_COUNT, 6, 0, 1, 1, host_lost},
 	{"lost_total", "LOSTSUM", "events that were dropped since the start, by the kernel or for lack of memory", UNIT_COUNT, 7, 0, 0, 0,
 	 host_lost_total},
+	{"code_lost", "LOSTCODE", "single exits that were dropped, which the table by guest code (exit-code) then lacks; the exits' own counts have them",
+	 UNIT_COUNT, 8, FIELD_TOTAL, 1, 1, host_code_lost},
 	{"late", "LATE", "events that came after their interval was closed", UNIT_COUNT, 6, 0, 0, 0, host_late},
 	{"unmatched", "UNMATCHED", "ends of which no begin was seen", UNIT_COUNT, 9, 0, 0, 0, host_unmatched},
 	{"samples", "SAMPLES", "samples of where the threads of VMs were", UNIT_COUNT, 7, 0, 0, 0, host_samples},
@@ -358,12 +368,12 @@ static struct cell finding_for(const struct snapshot *s, const void *row, bool t
 }
 
 static const struct field finding_fields[] = {
-	{"rule", "RULE", "the rule that holds: quota, steal, open-exit, exits, lost, unwatched, pin-overlap or smt-siblings", UNIT_TEXT, 14, FIELD_SORT_UP, 0, 0, finding_rule},
+	{"rule", "RULE", "the rule that holds: quota, steal, open-exit, exits, lost, code-lost, unwatched, pin-overlap or smt-siblings", UNIT_TEXT, 14, FIELD_SORT_UP, 0, 0, finding_rule},
 	{"level", "LEVEL", "notice, warning or alarm", UNIT_TEXT, 7, FIELD_SORT_UP, 0, 0, finding_level},
 	{"vm", "VM", "the VM that it is about, empty for the host", UNIT_TEXT, 12, FIELD_SORT_UP | FIELD_UNTRUSTED, 0, 0,
 	 finding_vm},
 	{"vcpu", "vCPU", "the vCPU that it is about", UNIT_NUMBER, 4, FIELD_SORT_UP, 0, 0, finding_vcpu},
-	{"value", "VALUE", "the figure: % of steal, quota, exits and smt-siblings; ns of open-exit, events of lost, seconds of unwatched, vCPUs of pin-overlap", UNIT_RATIO, 8, 0, 0, 0, finding_value},
+	{"value", "VALUE", "the figure: % of steal, quota, exits and smt-siblings; ns of open-exit, events of lost and code-lost, seconds of unwatched, vCPUs of pin-overlap", UNIT_RATIO, 8, 0, 0, 0, finding_value},
 	{"threshold", "THRESHOLD", "what it is held against, in the same unit", UNIT_RATIO, 9, 0, 0, 0, finding_threshold},
 	{"for_ns", "FOR", "how long the rule has held", UNIT_NS, 6, 0, 0, 0, finding_for},
 	{"text", "FINDING", "the finding in words", UNIT_TEXT, 60, FIELD_SORT_UP | FIELD_PROSE | FIELD_UNTRUSTED, 0, 0, finding_text},

@@ -132,9 +132,11 @@ static struct cell code_domain(const struct snapshot *s, const void *row, bool t
 static struct cell code_count(const struct snapshot *s, const void *row, bool total)
 {
 	const X *x = row;
+	double n = (double)(total ? x->total : x->count);
+	uint8_t low = total ? x->low_total : x->low;
 
 	(void)s;
-	return (struct cell){.v = value_known((double)(total ? x->total : x->count))};
+	return (struct cell){.v = low ? value_partial(n, (enum value_why)low) : value_known(n)};
 }
 
 static struct cell code_pct(const struct snapshot *s, const void *row, bool total)

@@ -478,6 +478,20 @@ static void look_lost(struct look *l, const char *id)
 		"close panes that open more kinds of events, or run doctor: the rings may be small";
 }
 
+static void look_code_lost(struct look *l, const char *id)
+{
+	struct subject subject = {id, 0, -1};
+	uint64_t n = l->s->host.code_lost;
+	struct snap_finding *f = n ? add(l, &subject, 2, (double)n, 0) : NULL;
+
+	if (!f)
+		return;
+	f->text = snapshot_printf(l->s,
+				  "%llu exits lost: counts by guest code are too low by as many",
+				  (unsigned long long)n);
+	f->next = "the exits' own counts are whole: how many there are is in the table of exits";
+}
+
 static void look_unwatched(struct look *l, const char *id)
 {
 	const struct snap_host *h = &l->s->host;
@@ -504,9 +518,9 @@ static void look_unwatched(struct look *l, const char *id)
 }
 
 static const struct rule rules[] = {
-	{"quota", look_quota},	    {"steal", look_steal},	{"open-exit", look_open},
-	{"exits", look_exits},	    {"lost", look_lost},	{"unwatched", look_unwatched},
-	{"pin-overlap", look_pins}, {"smt-siblings", look_smt},
+	{"quota", look_quota},	       {"steal", look_steal},	   {"open-exit", look_open},
+	{"exits", look_exits},	       {"lost", look_lost},	   {"code-lost", look_code_lost},
+	{"unwatched", look_unwatched}, {"pin-overlap", look_pins}, {"smt-siblings", look_smt},
 };
 
 /* ---- the whole ---- */

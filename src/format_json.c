@@ -26,7 +26,7 @@ struct format_state {
 	bool *mark[TABLE_NR]; /* a row each of the table asked for; NULL: no row is left out */
 	bool *printed; /* a VM each */
 	/* Reasons of figures that were absent or partial in this record: a bit a reason. */
-	uint16_t why[TABLE_NR][MAX_FIELDS], partial[TABLE_NR][MAX_FIELDS];
+	uint32_t why[TABLE_NR][MAX_FIELDS], partial[TABLE_NR][MAX_FIELDS];
 	int rc;
 };
 
@@ -150,9 +150,9 @@ static void set_fields(struct format_state *f, json_t *object, enum field_table 
 		if (i >= MAX_FIELDS)
 			continue;
 		if (c.v.state == VALUE_NA)
-			f->why[t][i] |= (uint16_t)(1u << c.v.why);
+			f->why[t][i] |= 1u << c.v.why;
 		if (c.v.state == VALUE_PARTIAL)
-			f->partial[t][i] |= (uint16_t)(1u << c.v.why);
+			f->partial[t][i] |= 1u << c.v.why;
 	}
 }
 
@@ -266,6 +266,8 @@ static json_t *code_array(struct format_state *f, const struct snapshot *s,
 			continue;
 		o = json_object();
 		set_fields(f, o, TABLE_CODE, s, &s->code[i], "|vm|");
+		set(f, o, "partial",
+		    json_boolean(f->job->query.total ? s->code[i].low_total : s->code[i].low));
 		if (json_array_append_new(a, o))
 			f->rc = -ENOMEM;
 	}
@@ -473,7 +475,7 @@ static json_t *source_object(struct format_state *f, const char *name, int state
 }
 
 /* The figures that are of a reason; NULL where there are none. */
-static json_t *fields_of(struct format_state *f, uint16_t (*bits)[MAX_FIELDS], unsigned why)
+static json_t *fields_of(struct format_state *f, uint32_t (*bits)[MAX_FIELDS], unsigned why)
 {
 	json_t *a = NULL;
 
@@ -494,7 +496,7 @@ static json_t *fields_of(struct format_state *f, uint16_t (*bits)[MAX_FIELDS], u
 }
 
 /* Each reason once. WHY_NONE: nothing is to be had, as the time of an exit that is not open. */
-static void add_reasons(struct format_state *f, json_t *a, uint16_t (*bits)[MAX_FIELDS], int state)
+static void add_reasons(struct format_state *f, json_t *a, uint32_t (*bits)[MAX_FIELDS], int state)
 {
 	for (unsigned why = WHY_NONE + 1; why < WHY_NR; why++) {
 		json_t *fields = fields_of(f, bits, why), *row;

@@ -304,6 +304,7 @@ static const struct sink sink_template = {
 	.loss_count = on_loss_count,
 	.kinds = on_kinds,
 	.code = on_code,
+	.code_lost = model_on_code_lost,
 	.sampling = on_sampling,
 	.thread = on_thread,
 	.place = on_place,
@@ -471,7 +472,7 @@ void model_reset(struct model *m)
 	}
 	model_symbols_reset(m);
 	model_code_reset(m);
-	m->lost_total = 0;
+	m->lost_total = m->code_lost_total = 0;
 	missing_reset(&m->missing);
 	m->since = m->last;
 }

@@ -13,11 +13,6 @@
 #define ROWS_MAX 64 /* of one VM */
 #define NAME_SIZE 64
 
-static bool wanted(const struct model *m, const struct inv_vm *vm)
-{
-	return m->demand.exit_code && (m->demand.samples_all || m->demand.vm == vm->id);
-}
-
 static struct ex_vm *ex_of(const struct inv_vm *vm)
 {
 	struct model_vm *s = vm->cookie[INV_COOKIE_MODEL];
@@ -88,6 +83,29 @@ static void put_shares(struct ex_vm *vm, struct snap_code *row)
 	row->pct_total = share(row->total, cell->total.count + cell->now.count);
 }
 
+static struct value marked(struct value v, uint8_t why)
+{
+	return why && v.state == VALUE_KNOWN ? value_partial(v.v, (enum value_why)why) : v;
+}
+
+/* Counts lack what was lost of the events that make them; shares may lack that of all exits, too.
+ */
+static void mark_low(const struct commit *c, const struct ex_code *code, struct snap_code *row)
+{
+	const struct missing *m = &c->m->missing;
+	const unsigned kind = KIND_BIT(KIND_VMEXIT);
+	struct value now = value_known(0), total = value_known(0);
+
+	if (c->m->events_by != EVENTS_BY_BPF) { /* the same events */
+		now = missing_mark(m, kind, false, now);
+		total = missing_mark(m, kind, true, total);
+	}
+	row->low = code->lost ? WHY_LOST : now.why;
+	row->low_total = code->lost || code->lost_before ? WHY_LOST : total.why;
+	row->pct = marked(missing_mark(m, kind, false, row->pct), row->low);
+	row->pct_total = marked(missing_mark(m, kind, true, row->pct_total), row->low_total);
+}
+
 static void put_names(struct commit *c, const struct inv_vm *vm, struct snap_code *row)
 {
 	const struct symbol_namer *n = c->m->sampling.namer;
@@ -106,6 +124,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, struc
 	struct snap_code *row;
 	unsigned n;
 
+	c->vms[at].code_known = true; /* else nobody would have made it before the interval */
 	mk->n = 0;
 	for (unsigned i = 0; i < EX_CODE_PLACES; i++) {
 		const struct ex_code_cell *x = &code->cell[i];
@@ -124,6 +143,7 @@ static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, struc
 	for (unsigned i = 0; i < n; i++) {
 		row[i].vm = at;
 		put_shares(ex_of(vm), &row[i]);
+		mark_low(c, code, &row[i]);
 		put_names(c, vm, &row[i]);
 	}
 	c->vms[at].code_first = c->ncode;
@@ -152,6 +172,24 @@ void model_code_rows(struct commit *c)
 	c->s->ncode = c->ncode;
 }
 
+/* ---- events of no row ---- */
+
+/* Of which VM nobody knows. Where none is counted by its code none is missed. */
+void model_on_code_lost(void *ctx, uint64_t n)
+{
+	struct model *m = ctx;
+	bool any = false;
+
+	for (struct inv_vm *vm = inventory_first(m->inv); vm; vm = vm->next) {
+		struct ex_code *code = ex_of(vm) ? ex_of(vm)->code : NULL;
+
+		if (code)
+			any = code->lost = true;
+	}
+	if (any)
+		m->code_lost += n;
+}
+
 /* ---- the next interval ---- */
 
 void model_code_next(struct model *m)
@@ -161,7 +199,7 @@ void model_code_next(struct model *m)
 
 		if (!x)
 			continue;
-		if (!wanted(m, vm)) {
+		if (!demand_code_of(&m->demand, vm->id)) {
 			free(x->code);
 			x->code = NULL;
 		} else if (x->code) {

@@ -367,6 +367,8 @@ int model_host_rows(struct commit *c)
 	m->lost_total += m->lost;
 	row->lost = m->lost;
 	row->lost_total = m->lost_total;
+	row->code_lost = m->code_lost;
+	row->code_lost_total = m->code_lost_total += m->code_lost;
 	row->unwatched = m->missing.gap.n;
 	row->unwatched_cpu = m->missing.gap.cpu;
 	row->unwatched_ns = m->missing.gap.longest;
@@ -390,7 +392,7 @@ void model_host_next(struct model *m)
 	struct cpu_reading *spare = h->prev_cpus;
 	unsigned room = h->prev_room;
 
-	m->lost = 0;
+	m->lost = m->code_lost = 0;
 	if (!h->have)
 		return;
 	h->prev_cpus = h->cpus;

@@ -104,6 +104,7 @@ void model_pmu_free(struct model_vcpu *v);
 /* What is at an address of the guest's code. */
 struct symbol_key model_code_key(const struct commit *c, const struct inv_vm *vm, uint64_t rip);
 void model_code_rows(struct commit *c); /* when exits have their sums */
+void model_on_code_lost(void *ctx, uint64_t n);
 void model_code_next(struct model *m);
 void model_code_reset(struct model *m);
 

@@ -138,6 +138,7 @@ struct model {
 	unsigned discovered, discovering;
 	struct missing missing;
 	uint64_t seq, lost, lost_total; /* lost: of this interval, by loss_count */
+	uint64_t code_lost, code_lost_total; /* of exits that only tell which code makes them */
 	int64_t last; /* W of the last commit */
 	int64_t since; /* where the totals begin */
 	bool have_last;

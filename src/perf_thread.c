@@ -24,6 +24,8 @@ struct perf_thread {
 	struct perf_thread_map *threads;
 	struct ring ring;
 	struct ring_merge *merge;
+	bool no_lost; /* the kernel is older than PERF_FORMAT_LOST */
+	uint64_t lost; /* as last read */
 };
 
 /* libperf asks for a printer; what it would print goes to people in our own words. */
@@ -43,6 +45,7 @@ static int add_event(struct perf_thread *t, uint64_t id, size_t bytes)
 		.config = id,
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+		.read_format = t->no_lost ? 0 : PERF_FORMAT_LOST,
 		.sample_id_all = 1, /* LOST records carry their time */
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -94,6 +97,15 @@ static int open_all(struct perf_thread *t, pid_t tid, const uint64_t *id, size_t
 	return rc ? rc : map_ring(t, bytes);
 }
 
+static void drop_all(struct perf_thread *t)
+{
+	perf_rings_evlist_free(t->evlist);
+	perf_cpu_map__put(t->cpus);
+	perf_thread_map__put(t->threads);
+	ring_merge_free(t->merge);
+	*t = (struct perf_thread){0};
+}
+
 int perf_thread_new(pid_t tid, const uint64_t *id, size_t n, size_t bytes, struct perf_thread **out)
 {
 	struct perf_thread *t;
@@ -106,6 +118,11 @@ int perf_thread_new(pid_t tid, const uint64_t *id, size_t n, size_t bytes, struc
 		return -ENOMEM;
 	libperf_init(quiet);
 	rc = open_all(t, tid, id, n, bytes);
+	if (rc == -EINVAL) {
+		drop_all(t);
+		t->no_lost = true;
+		rc = open_all(t, tid, id, n, bytes);
+	}
 	if (rc) {
 		perf_thread_free(t);
 		return rc;
@@ -118,10 +135,7 @@ void perf_thread_free(struct perf_thread *t)
 {
 	if (!t)
 		return;
-	perf_rings_evlist_free(t->evlist);
-	perf_cpu_map__put(t->cpus);
-	perf_thread_map__put(t->threads);
-	ring_merge_free(t->merge);
+	drop_all(t);
 	free(t);
 }
 
@@ -135,4 +149,28 @@ int perf_thread_drain(struct perf_thread *t, int64_t watermark, ring_batch_fn fn
 	struct ring *rings[] = {&t->ring};
 
 	return ring_merge_drain(t->merge, rings, 1, watermark, fn, ctx);
+}
+
+/* Only of a ring that was full: it takes a system call an event. */
+bool perf_thread_lost(struct perf_thread *t, uint64_t *n)
+{
+	struct perf_evsel *e;
+	uint64_t sum = 0;
+
+	*n = 0;
+	if (t->no_lost || !t->ring.was_full)
+		return !t->no_lost;
+	t->ring.was_full = false;
+	perf_evlist__for_each_evsel(t->evlist, e)
+	{
+		struct perf_counts_values v = {0};
+
+		if (!perf_evsel__read(e, 0, 0, &v))
+			sum += v.lost;
+	}
+	if (sum > t->lost) {
+		*n = sum - t->lost;
+		t->lost = sum;
+	}
+	return true;
 }

@@ -7,6 +7,7 @@
 #ifndef KVMTOP_PERF_THREAD_H
 #define KVMTOP_PERF_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,5 +29,11 @@ void perf_thread_free(struct perf_thread *t); /* NULL is fine */
 int perf_thread_fd(const struct perf_thread *t);
 /* As ring_merge_drain(). */
 int perf_thread_drain(struct perf_thread *t, int64_t watermark, ring_batch_fn fn, void *ctx);
+/*
+ * How many events found no room since the last call, by the kernel's own counters. Its LOST records
+ * tell the same, but a ring's last one only with the next event that has room. False: this kernel
+ * has no such counters (before 6.0), the records are all there is.
+ */
+bool perf_thread_lost(struct perf_thread *t, uint64_t *n);
 
 #endif

@@ -413,6 +413,9 @@ struct sink {
 	/* Exits that are counted elsewhere: only for which guest code makes them. NULL: not taken.
 	 */
 	void (*code)(void *ctx, const struct sample *s, size_t n);
+	/* n of those that code() would have got are lost; 0: how many is not known. NULL: not
+	 * taken. */
+	void (*code_lost)(void *ctx, uint64_t n);
 	void (*sampling)(void *ctx, const struct sampling_state *s);
 	void (*thread)(void *ctx, const struct thread_reading *r);
 	void (*place)(void *ctx, const struct place_reading *r);

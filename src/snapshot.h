@@ -159,6 +159,8 @@ struct snap_code {
 	const char *name, *module, *why; /* as name, module, reason of snap_symbol */
 	uint64_t count, total; /* of the interval; since somebody asked */
 	struct value pct, pct_total; /* of all exits of that reason of the VM */
+	uint8_t low, low_total; /* enum value_why: why count and total are too low; WHY_NONE: they
+				   are not */
 };
 
 /* One slow exit: it took longer than snapshot.slow_ns then. */
@@ -319,6 +321,7 @@ struct snap_vm {
 	struct snap_exits ex;
 	struct snap_samples sym;
 	uint32_t code_first, code_n; /* in snapshot.code */
+	bool code_known; /* they are of all of the interval */
 	struct snap_waits waits;
 	struct snap_pmu pmu;
 	struct snap_slows slow;
@@ -383,6 +386,7 @@ struct snap_host {
 	uint64_t mem_total_kb, mem_avail_kb;
 	uint64_t lost, late, unmatched; /* events of this interval */
 	uint64_t lost_total;
+	uint64_t code_lost, code_lost_total; /* exits that .code has no count of */
 	/* CPUs that were not watched for a while: how many, one of them, and how long at most (ns).
 	 */
 	unsigned unwatched;

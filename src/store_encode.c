@@ -10,6 +10,8 @@
 #include "store_number.h"
 #include "store_ruled.h"
 
+_Static_assert(WHY_NO_LOOK == 16 && WHY_NR == 17,
+	       "store_head() has 4 bits for the reasons that members of a snapshot have");
 #define FORMAT 2 /* 1 had all figures as they are, those too that follow from others */
 /* Longer texts are cut: command lines have no limit of their own. */
 #define TEXT_MOST 65535

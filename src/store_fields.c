@@ -201,6 +201,8 @@ static const struct store_field host_fields[] = {
 	ONE(43, U64, struct snap_host, exit_off_ns),
 	ONE(44, U64, struct snap_host, waits_ns),
 	ONE(45, U64, struct snap_host, counting_ns),
+	ONE(46, U64, struct snap_host, code_lost),
+	ONE(47, U64, struct snap_host, code_lost_total),
 	END,
 };
 
@@ -253,6 +255,7 @@ static const struct store_field vm_fields[] = {
 	ONE(36, TEXT, struct snap_vm, quota_file),
 	ONE(37, NUMBER, struct snap_vm, quota_held_pct),
 	ENUM(38, U8, struct snap_vm, quota_shared, 1),
+	ENUM(39, U8, struct snap_vm, code_known, 1),
 	END,
 };
 
@@ -350,6 +353,8 @@ static const struct store_field code_fields[] = {
 	ONE(10, U64, struct snap_code, total),
 	ONE(11, VALUE, struct snap_code, pct),
 	ONE(12, VALUE, struct snap_code, pct_total),
+	ENUM(13, U8, struct snap_code, low, WHY_NR - 1),
+	ENUM(14, U8, struct snap_code, low_total, WHY_NR - 1),
 	END,
 };
 

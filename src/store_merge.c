@@ -410,6 +410,7 @@ static void merge_finding(struct snap_finding *into, const struct snap_finding *
 static void merge_host(struct snap_host *into, const struct snap_host *from)
 {
 	into->lost += from->lost;
+	into->code_lost += from->code_lost;
 	into->late += from->late;
 	into->unmatched += from->unmatched;
 	into->switches += from->switches;
@@ -470,7 +471,7 @@ static void merge_row(enum store_table_id id, void *into, const void *from)
 		merge_symbol(into, from);
 		break;
 	case STORE_CODE:
-		((struct snap_code *)into)->count += ((const struct snap_code *)from)->count;
+		store_code_add(into, from);
 		break;
 	case STORE_WAITED:
 		((struct snap_waited *)into)->ns += ((const struct snap_waited *)from)->ns;

@@ -76,6 +76,13 @@ void store_tally_add(struct tally *into, const struct tally *from)
 	into->time_ns += from->time_ns;
 }
 
+void store_code_add(struct snap_code *into, const struct snap_code *from)
+{
+	into->count += from->count;
+	if (from->low)
+		into->low = from->low;
+}
+
 static uint64_t heat_quantile(const uint32_t *heat, double share)
 {
 	double all = 0, below = 0, want;

@@ -13,6 +13,8 @@
  * parts; which ones they are store_tally_percentiles() says, where there is a histogram.
  */
 void store_tally_add(struct tally *into, const struct tally *from);
+/* The same of a row of guest code: exits of the interval. */
+void store_code_add(struct snap_code *into, const struct snap_code *from);
 
 /* The smallest and the largest p50, p99 and p99.9 of a sum's parts. All zero: of none so far. */
 struct store_bounds {

@@ -15,12 +15,13 @@ static bool is_of(const struct snap_code *x, const struct snap_exit *e)
 static void draw_row(const struct area *a, int y, const struct snap_code *x, struct value pct)
 {
 	int w = a->w / 3 < BAR_W ? a->w / 3 : BAR_W, n;
-	char name[256], module[128], cut[400];
+	char name[256], module[128], cut[400], figure[16];
 	struct area text = area_sub(a, y, 8, 1, a->w - 8 - w - 1);
 
 	text_escape(name, sizeof(name), x->name);
 	text_escape(module, sizeof(module), x->module);
-	area_textf(a, y, 1, ROLE_TEXT, "%5.1f%%", pct.v);
+	fmt_pct(figure, sizeof(figure), pct, 6);
+	area_textf(a, y, 0, ROLE_TEXT, "%6s%%", figure);
 	snprintf(cut, sizeof(cut), "%s%s%s%s", name, module[0] ? " [" : "", module,
 		 module[0] ? "]" : "");
 	area_text(&text, 0, 1, ROLE_STRONG, cut);
@@ -70,16 +71,22 @@ void exit_code_draw(const struct pane_ctx *c, const struct area *a, const struct
 {
 	struct area below = area_sub(a, 1, 0, a->h - 1, a->w);
 	const char *why = no_code(c, e);
+	uint64_t lost = c->view->totals ? c->snap->host.code_lost_total : c->snap->host.code_lost;
 	char name[128];
+	int x;
 
 	text_escape(name, sizeof(name), e->name);
 	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
-	area_textf(a, 0, 1, ROLE_STRONG, " %s: the guest code that makes it%s ", name,
-		   c->vcpu ? " (on all vCPUs)" : "");
+	x = area_textf(a, 0, 1, ROLE_STRONG, " %s: the guest code that makes it%s ", name,
+		       c->vcpu ? " (on all vCPUs)" : "");
+	if (lost)
+		area_textf(a, 0, x, ROLE_WARN, "(%llu exits lost) ", (unsigned long long)lost);
 	if (why)
 		area_text(&below, 0, 1, ROLE_DIM, why);
 	else if (!c->vm)
 		area_text(&below, 0, 1, ROLE_DIM, "select a VM: code is counted for one at a time");
 	else if (!draw_rows(c, &below, e))
-		area_text(&below, 0, 1, ROLE_DIM, "it is counted from now on");
+		area_text(&below, 0, 1, ROLE_DIM,
+			  c->vm->code_known ? "no exit of it said where the guest was"
+					    : "it is counted from now on");
 }

@@ -102,6 +102,17 @@ def alone():
     g.stop()
 
 
+def code_of_one():
+    """Which code makes exits is in single events: of a VM that is selected only its vCPUs' rings take them."""
+    code = ("-F", "0", "--table", "exit-code")
+    g, other = n.Guest("-c", 3, "-l", "inf", "out:100").go(), n.Guest("-l", "inf", "out:100").go()
+    n.same(buffers(*code), len(n.CPUS), "exits by guest code: of all VMs, a buffer a CPU")
+    n.same(buffers(*code, "-p", g.pid), 3, "of one, a buffer a vCPU of it")
+    n.same(buffers(*code, "-p", f"{g.pid},{other.pid}"), 4, "of two, the same")
+    n.same(buffers(*code, "-p", os.getpid()), 0, "of none, no buffer")
+    g.stop(), other.stop()
+
+
 def killed():
     others = set(runs())
     top = n.Kvmtop("--events-by", "bpf", *ARGS).skip(2)
@@ -136,7 +147,7 @@ def costs():
 
 
 def main():
-    parts = {f.__name__: f for f in (beside_perf, full, short_lives, costs, alone, killed)}
+    parts = {f.__name__: f for f in (beside_perf, full, short_lives, costs, alone, code_of_one, killed)}
     for name in sys.argv[1:] or parts:
         parts[name]()
     n.done()

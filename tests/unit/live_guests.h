@@ -12,11 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "collector.h"
 #include "inventory.h"
+#include "sysroot.h"
 #include "tinyvm.h"
 
 #define TRACEFS "/sys/kernel/tracing"
@@ -27,6 +31,7 @@ struct guest {
 	pthread_t thread;
 	sem_t go, done;
 	uint64_t exits; /* of the next go; 0: until it is stopped, then it ends */
+	bool let_go, ended;
 	pid_t tid;
 	struct inv_vm *inv;
 	struct inv_vcpu *vcpu;
@@ -69,9 +74,11 @@ static inline void start_guest(struct inventory *inv, struct guest *g)
 	inventory_set_thread(inv, g->vcpu, t);
 }
 
+/* exits 0: as many as it can, until its end. */
 static inline void let_go(struct guest *g, uint64_t exits)
 {
 	g->exits = exits;
+	g->let_go = !exits;
 	sem_post(&g->go);
 }
 
@@ -93,10 +100,13 @@ static inline uint64_t exits(struct guest *g, uint64_t n)
 	return runs(g) - before;
 }
 
-static inline void end_guest(struct guest *g, bool running)
+static inline void end_guest(struct guest *g)
 {
+	if (g->ended)
+		return;
+	g->ended = true;
 	tinyvm_stop(g->vm);
-	if (!running)
+	if (!g->let_go)
 		let_go(g, 0);
 	pthread_join(g->thread, NULL);
 	tinyvm_free(g->vm);
@@ -108,6 +118,47 @@ static inline bool able(void)
 {
 	return geteuid() == 0 && access("/dev/kvm", R_OK | W_OK) == 0 &&
 	       access(TRACEFS "/events/kvm", F_OK) == 0;
+}
+
+/* Two guests, and what a collector is given of them and of this host. */
+struct live {
+	struct guest a, b;
+	struct sink sink;
+	struct collector_config config;
+	struct collector_env env;
+};
+
+/* small_rings: rings that lose events. */
+static inline void live_begin(struct live *l, const struct sink *sink, bool small_rings)
+{
+	memset(l, 0, sizeof(*l));
+	l->sink = *sink;
+	l->config =
+		(struct collector_config){.delay_s = 1, .sample_hz = 997, .lost_test = small_rings};
+	l->env = (struct collector_env){
+		.sink = &l->sink, .config = &l->config, .inv = inventory_new()};
+	assert_non_null(l->env.inv);
+	assert_int_equal(sysroot_open(NULL, &l->env.root), 0);
+	start_guest(l->env.inv, &l->a);
+	start_guest(l->env.inv, &l->b);
+}
+
+/* After the collector was closed. */
+static inline void live_end(struct live *l)
+{
+	end_guest(&l->a);
+	end_guest(&l->b);
+	inventory_free(l->env.inv);
+	sysroot_close(l->env.root);
+}
+
+#define LIVE_MARGIN (5 * NS_PER_MS) /* as the collectors have it */
+
+/* A watermark behind which lies all that was done before this call. */
+static inline int64_t live_watermark(void)
+{
+	usleep(2 * LIVE_MARGIN / 1000);
+	return clock_mono_ns() - LIVE_MARGIN;
 }
 
 /* In a mount namespace of its own, so that nothing of it stays. */

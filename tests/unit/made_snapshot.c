@@ -35,7 +35,8 @@ static struct value figure(struct maker *k, double v)
 	case 0:
 		return value_pending();
 	case 1:
-		return value_na((enum value_why)(next(k) % WHY_NR));
+		return value_na(
+			(enum value_why)(next(k) % WHY_NO_LOOK)); /* that one is no member's */
 	case 2:
 		return value_partial((double)(next(k) % 1000) / 10, WHY_SHARED);
 	case 3:
@@ -247,7 +248,9 @@ static void make_code(struct maker *k, struct snap_vm *vm, uint32_t at)
 			.why = "",
 			.count = (uint64_t)(rows[i].pct * 100),
 			.total = (uint64_t)(rows[i].pct * 100) * (1 + k->m->step),
-			.pct = figure(k, rows[i].pct),
+			.pct = k->m->code_lost ? value_partial(rows[i].pct, WHY_LOST)
+					       : figure(k, rows[i].pct),
+			.low = k->m->code_lost ? WHY_LOST : WHY_NONE,
 			.pct_total = figure(k, rows[i].pct),
 		};
 	k->s->code = x;
@@ -465,6 +468,7 @@ static void make_host(struct maker *k)
 		.mem_avail_kb = 100u << 20,
 		.lost = 0,
 		.entry_exit = !k->m->no_exits,
+		.code_lost = k->m->code_lost ? 1234 : 0,
 		.root = !k->m->no_root,
 		.discovering = 4,
 		.discovered = 4,

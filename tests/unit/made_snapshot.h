@@ -19,6 +19,7 @@ struct made {
 	bool no_symbols; /* nobody knows the guests' symbols */
 	bool callers; /* the host's kernel tells guests' call chains */
 	bool slow; /* slow exits are looked for */
+	bool code_lost; /* of the exits that tell which code makes them */
 	bool fine; /* the events of the first VM's vCPU 3 come one by one */
 	bool pmu; /* debugfs has the PMUs of the first VM's vCPUs 0 and 1 */
 	bool pmu_inferred; /* the same, from what they wrote */

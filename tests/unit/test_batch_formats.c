@@ -20,6 +20,7 @@ struct asked {
 	const char *table, *fields, *sort, *vm, *when;
 	bool reverse, total, whole;
 	bool less; /* CPUs are not known, and the first VM is a guess */
+	bool blind; /* VMs could not be looked for */
 	int records;
 };
 
@@ -38,6 +39,10 @@ static char *record(const struct format *f, struct asked a)
 	if (a.less) {
 		m.vm[0].quality |= SNAP_QUALITY_GUESSED;
 		m.s.host.ncpu = 0;
+	}
+	if (a.blind) {
+		m.s.nvms = m.s.nvcpus = m.s.nexits = m.s.nfindings = 0;
+		m.source[0].name = "vms";
 	}
 	job.query = (struct batch_query){
 		.table = batch_table_find(a.table ? a.table : f->default_table),
@@ -315,6 +320,26 @@ static void json_says_each_reason_once(void **state)
 	json_decref(v);
 }
 
+/* Each reason there is, to the last. */
+static void json_says_that_nobody_could_look(void **state)
+{
+	json_t *v = json((struct asked){.table = "host", .blind = true});
+	const json_t *s;
+	size_t i, seen = 0;
+
+	(void)state;
+	assert_true(json_is_null(at(v, "host.nvm")));
+	json_array_foreach(at(v, "sources"), i, s)
+	{
+		if (strcmp(json_string_value(at(s, "why")), "VMs could not be looked for") != 0)
+			continue;
+		seen++;
+		assert_string_equal(json_string_value(at(s, "fields.0")), "host.nvm");
+	}
+	assert_int_equal(seen, 1);
+	json_decref(v);
+}
+
 static void json_parts_follow_the_table(void **state)
 {
 	json_t *v = json((struct asked){.table = "vcpu", .fields = "steal_pct", .vm = "web01"});
@@ -414,6 +439,7 @@ int main(void)
 		cmocka_unit_test(csv_is_a_table),
 		cmocka_unit_test(json_has_all),
 		cmocka_unit_test(json_says_each_reason_once),
+		cmocka_unit_test(json_says_that_nobody_could_look),
 		cmocka_unit_test(json_parts_follow_the_table),
 		cmocka_unit_test(when_leaves_rows_out),
 		cmocka_unit_test(sorts),

@@ -319,6 +319,12 @@ static void lost(void **state)
 	assert_string_equal(only(h.s, "lost")->text,
 			    "4120 events lost: counts are too low by as many");
 	snapshot_unref(h.s);
+	h = quiet(2 * SEC);
+	h.s->host.code_lost = 17;
+	findings_make(f, h.s);
+	assert_string_equal(only(h.s, "code-lost")->text,
+			    "17 exits lost: counts by guest code are too low by as many");
+	snapshot_unref(h.s);
 	findings_free(f);
 }
 

@@ -13,24 +13,18 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "clock.h"
 #include "kvm_beside.h"
 #include "live_guests.h"
-#include "sysroot.h"
-
-#define MARGIN (5 * NS_PER_MS)
 
 struct told {
 	uint64_t code_a, code_b, code_others; /* of guests a and b; of whoever else is here */
 	uint64_t exits_a;
+	uint64_t lost, lost_calls;
 };
 
 struct run {
-	struct guest a, b;
+	struct live live;
 	struct told told;
-	struct sink sink;
-	struct collector_config config;
-	struct collector_env env;
 	struct kvm_format *format;
 	struct perf_rings *rings;
 	struct kvm_beside *beside;
@@ -42,9 +36,9 @@ static void on_code(void *ctx, const struct sample *s, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(s[i].type, EV_EXIT);
-		r->told.code_a += s[i].tid == r->a.tid;
-		r->told.code_b += s[i].tid == r->b.tid;
-		r->told.code_others += s[i].tid != r->a.tid && s[i].tid != r->b.tid;
+		r->told.code_a += s[i].tid == r->live.a.tid;
+		r->told.code_b += s[i].tid == r->live.b.tid;
+		r->told.code_others += s[i].tid != r->live.a.tid && s[i].tid != r->live.b.tid;
 	}
 }
 
@@ -53,7 +47,15 @@ static void on_exits(void *ctx, const struct sample *s, size_t n)
 	struct run *r = ctx;
 
 	for (size_t i = 0; i < n; i++)
-		r->told.exits_a += s[i].tid == r->a.tid;
+		r->told.exits_a += s[i].tid == r->live.a.tid;
+}
+
+static void on_code_lost(void *ctx, uint64_t n)
+{
+	struct run *r = ctx;
+
+	r->told.lost += n;
+	r->told.lost_calls++;
 }
 
 static unsigned event_named(const char *name)
@@ -68,29 +70,28 @@ static unsigned event_named(const char *name)
 static void load_format(struct run *r)
 {
 	char text[8192];
-	ssize_t n =
-		sysroot_read(r->env.root, "sys/kernel/tracing/events/kvm/kvm_userspace_exit/format",
-			     text, sizeof(text));
+	ssize_t n = sysroot_read(r->live.env.root,
+				 "sys/kernel/tracing/events/kvm/kvm_userspace_exit/format", text,
+				 sizeof(text));
 
 	assert_true(n > 0);
 	r->format = kvm_format_new();
 	assert_true(kvm_format_load(r->format, event_named("kvm_exit"), text, (size_t)n) > 0);
 }
 
-static void setup(struct run *r)
+static void setup(struct run *r, bool small_rings)
 {
+	const struct sink sink = {.ctx = r,
+				  .code = on_code,
+				  .code_lost = on_code_lost,
+				  .exits = on_exits,
+				  .ips_ctx = r};
+
 	memset(r, 0, sizeof(*r));
-	r->sink = (struct sink){.ctx = r, .code = on_code, .exits = on_exits, .ips_ctx = r};
-	r->config = (struct collector_config){.delay_s = 1, .sample_hz = 997};
-	r->env = (struct collector_env){
-		.sink = &r->sink, .config = &r->config, .inv = inventory_new()};
-	assert_non_null(r->env.inv);
-	assert_int_equal(sysroot_open(NULL, &r->env.root), 0);
+	live_begin(&r->live, &sink, small_rings);
 	load_format(r);
-	assert_int_equal(perf_rings_new(0, 1, false, &r->rings), 0);
-	assert_int_equal(kvm_beside_new(&r->env, r->format, r->rings, &r->beside), 0);
-	start_guest(r->env.inv, &r->a);
-	start_guest(r->env.inv, &r->b);
+	assert_int_equal(perf_rings_new(small_rings ? RING_MIN : 0, 1, small_rings, &r->rings), 0);
+	assert_int_equal(kvm_beside_new(&r->live.env, r->format, r->rings, &r->beside), 0);
 }
 
 static void teardown(struct run *r)
@@ -99,8 +100,7 @@ static void teardown(struct run *r)
 	kvm_beside_free(r->beside);
 	perf_rings_free(r->rings);
 	kvm_format_free(r->format);
-	inventory_free(r->env.inv);
-	sysroot_close(r->env.root);
+	live_end(&r->live);
 }
 
 static void ask(struct run *r, const struct demand *d)
@@ -112,8 +112,7 @@ static void ask(struct run *r, const struct demand *d)
 /* All that was done before this call is handed over in it. */
 static void take(struct run *r)
 {
-	usleep(2 * MARGIN / 1000);
-	kvm_beside_drain(r->beside, clock_mono_ns() - MARGIN);
+	kvm_beside_drain(r->beside, live_watermark());
 }
 
 /* ---- tests ---- */
@@ -127,29 +126,27 @@ static void one_vm_and_no_other(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
-	let_go(&r.b, 0); /* as many as it can, until the end */
+	setup(&r, false);
+	let_go(&r.live.b, 0); /* as many as it can, until the end */
 	ask(&r, &(struct demand){0});
-	exits(&r.a, 100);
+	exits(&r.live.a, 100);
 	take(&r);
 	ask(&r, &d); /* no VM is selected: no code is counted */
-	exits(&r.a, 100);
+	exits(&r.live.a, 100);
 	take(&r);
 	assert_int_equal(r.told.code_a + r.told.exits_a, 0);
-	d.vm = r.a.inv->id;
+	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
-	want = exits(&r.a, 1000);
+	want = exits(&r.live.a, 1000);
 	take(&r);
 	assert_int_equal(r.told.code_a, want);
 	assert_int_equal(r.told.exits_a, want);
-	want += exits(&r.a, 500);
+	want += exits(&r.live.a, 500);
 	take(&r);
 	assert_int_equal(r.told.code_a, want);
-	assert_true(runs(&r.b) > 0);
+	assert_true(runs(&r.live.b) > 0);
 	assert_int_equal(r.told.code_b + r.told.code_others, 0);
 	assert_int_equal(perf_rings_cpus(r.rings), 0); /* no ring takes those of all */
-	end_guest(&r.a, false);
-	end_guest(&r.b, true);
 	teardown(&r);
 }
 
@@ -162,32 +159,79 @@ static void it_follows_the_selection(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
-	d.vm = r.a.inv->id;
+	setup(&r, false);
+	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
-	exits(&r.b, 100);
+	exits(&r.live.b, 100);
 	take(&r);
-	d.vm = r.b.inv->id;
+	d.vm = r.live.b.inv->id;
 	ask(&r, &d);
-	want = exits(&r.b, 200);
-	exits(&r.a, 100);
+	want = exits(&r.live.b, 200);
+	exits(&r.live.a, 100);
 	take(&r);
 	assert_int_equal(r.told.code_b, want);
 	assert_int_equal(r.told.code_a + r.told.code_others, 0);
 	/* Programs do not count, or nobody asks: what came before is told, and nothing more. */
-	want += exits(&r.b, 50);
+	want += exits(&r.live.b, 50);
 	kvm_beside_follow(r.beside, false);
 	assert_int_equal(r.told.code_b, want);
-	exits(&r.b, 100);
+	exits(&r.live.b, 100);
 	take(&r);
 	assert_int_equal(r.told.code_b, want);
 	kvm_beside_follow(r.beside, true);
-	before = exits(&r.b, 70);
+	before = exits(&r.live.b, 70);
 	take(&r);
 	assert_int_equal(r.told.code_b, want + before);
-	end_guest(&r.a, false);
-	end_guest(&r.b, false);
 	teardown(&r);
+}
+
+static void several_vms(void **state)
+{
+	struct demand d = {.exit_code = true}, one;
+	uint64_t a, b;
+	struct run r;
+
+	(void)state;
+	if (!able())
+		skip();
+	setup(&r, false);
+	assert_true(demand_add_code(&d, r.live.b.inv->id));
+	one = d;
+	assert_true(demand_add_code(&d, r.live.a.inv->id));
+	ask(&r, &d);
+	a = exits(&r.live.a, 300);
+	b = exits(&r.live.b, 200);
+	take(&r);
+	assert_int_equal(r.told.code_a, a);
+	assert_int_equal(r.told.code_b, b);
+	ask(&r, &one);
+	exits(&r.live.a, 100);
+	b += exits(&r.live.b, 100);
+	take(&r);
+	assert_int_equal(r.told.code_a, a);
+	assert_int_equal(r.told.code_b, b);
+	assert_int_equal(perf_rings_cpus(r.rings), 0);
+	teardown(&r);
+}
+
+/* Who wants more of them than there is room for has to ask for all. */
+static void as_many_as_there_is_room_for(void **state)
+{
+	struct demand d = {.exit_code = true};
+
+	(void)state;
+	for (unsigned i = 1; i <= DEMAND_VMS; i++) {
+		assert_false(demand_code_of(&d, i));
+		assert_true(demand_add_code(&d, i));
+		assert_true(demand_add_code(&d, 1)); /* it is in it */
+		assert_true(demand_code_of(&d, i));
+	}
+	assert_false(demand_add_code(&d, DEMAND_VMS + 1));
+	assert_false(demand_code_of(&d, DEMAND_VMS + 1));
+	d.samples_all = true;
+	assert_true(demand_code_of(&d, DEMAND_VMS + 1));
+	d.exit_code = false;
+	assert_false(demand_code_of(&d, 1));
 }
 
 /*
@@ -203,20 +247,18 @@ static void of_all_vms(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
-	d.vm = r.a.inv->id;
+	setup(&r, false);
+	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
 	for (int i = 0; i < 100 && !(r.told.code_a && r.told.code_b); i++) {
-		a += exits(&r.a, 30);
-		b += exits(&r.b, 20);
+		a += exits(&r.live.a, 30);
+		b += exits(&r.live.b, 20);
 		take(&r);
 	}
 	assert_in_range(r.told.code_a, 1, a);
 	assert_in_range(r.told.code_b, 1, b);
 	assert_int_equal(r.told.exits_a, r.told.code_a);
 	assert_true(perf_rings_cpus(r.rings) > 0);
-	end_guest(&r.a, false);
-	end_guest(&r.b, false);
 	teardown(&r);
 }
 
@@ -230,18 +272,84 @@ static void places_beside_code(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
+	setup(&r, false);
 	kvm_beside_pace(r.beside, 0, NS_PER_S);
-	d.vm = r.a.inv->id;
+	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
 	assert_true(perf_rings_cpus(r.rings) > 0);
-	want = exits(&r.a, 300);
-	exits(&r.b, 200);
+	want = exits(&r.live.a, 300);
+	exits(&r.live.b, 200);
 	take(&r);
 	assert_int_equal(r.told.code_a, want);
 	assert_int_equal(r.told.code_b + r.told.code_others, 0);
-	end_guest(&r.a, false);
-	end_guest(&r.b, false);
+	teardown(&r);
+}
+
+/* Far more than a small ring holds, between two looks: what is not told is counted as lost. */
+#define TOO_MANY 20000
+
+static void what_its_rings_lose_is_told(void **state)
+{
+	struct demand d = {.exit_code = true};
+	uint64_t want, told, lost;
+	struct run r;
+
+	(void)state;
+	if (!able())
+		skip();
+	setup(&r, true);
+	d.vm = r.live.a.inv->id;
+	ask(&r, &d);
+	want = exits(&r.live.a, 100);
+	take(&r);
+	assert_int_equal(r.told.code_a, want);
+	assert_int_equal(r.told.lost_calls, 0);
+	/* Although no event that has room brings a LOST record behind it. */
+	want += exits(&r.live.a, TOO_MANY);
+	take(&r);
+	assert_in_range(r.told.lost, 1, want);
+	assert_int_equal(r.told.code_a + r.told.lost, want);
+	/* This one brings it, and that counts nothing twice. */
+	told = r.told.code_a;
+	lost = r.told.lost;
+	want = exits(&r.live.a, 10);
+	take(&r);
+	assert_int_equal(r.told.code_a, told + want);
+	assert_int_equal(r.told.lost, lost);
+	/* Of a ring that is closed. */
+	want += told + exits(&r.live.a, TOO_MANY);
+	d.vm = r.live.b.inv->id;
+	ask(&r, &d);
+	assert_true(r.told.lost > lost);
+	assert_int_equal(r.told.code_a + r.told.lost - lost, want);
+	assert_int_equal(r.told.code_b + r.told.code_others, 0);
+	teardown(&r);
+}
+
+/* Of all VMs: whose is not known, and whoever else runs guests here loses some too. */
+static void what_the_rings_of_all_lose_is_told(void **state)
+{
+	struct demand d = {.exit_code = true, .samples_all = true};
+	uint64_t want;
+	struct run r;
+
+	(void)state;
+	if (!able())
+		skip();
+	setup(&r, true);
+	/* Each of them, but for the places alone, which are as good without some. */
+	kvm_beside_pace(r.beside, 0, NS_PER_S);
+	ask(&r, &(struct demand){.samples = true, .exit_places = true});
+	exits(&r.live.a, TOO_MANY);
+	take(&r);
+	assert_int_equal(r.told.lost_calls, 0);
+	ask(&r, &d);
+	r.told.code_a = 0;
+	want = exits(&r.live.a, TOO_MANY);
+	take(&r);
+	assert_true(r.told.lost > 0);
+	assert_true(r.told.code_a < want);
+	assert_true(r.told.code_a + r.told.lost >= want);
 	teardown(&r);
 }
 
@@ -250,8 +358,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_vm_and_no_other),
 		cmocka_unit_test(it_follows_the_selection),
+		cmocka_unit_test(several_vms),
+		cmocka_unit_test(as_many_as_there_is_room_for),
 		cmocka_unit_test(of_all_vms),
 		cmocka_unit_test(places_beside_code),
+		cmocka_unit_test(what_its_rings_lose_is_told),
+		cmocka_unit_test(what_the_rings_of_all_lose_is_told),
 	};
 
 	mount_tracefs();

@@ -570,6 +570,7 @@ static void exits_are_told_by_guest_code(void **state)
 	near(x->pct.v, 100);
 	assert_string_equal(x->why, "its programs are not known");
 	assert_int_equal(find_vm(s, "web01")->code_n, 3);
+	assert_true(find_vm(s, "web01")->code_known);
 	snapshot_unref(s);
 	exit_at(&f, 2 * SEC + MS, 101, SVM_MSR, TEXT + 0x200);
 	s = commit(&f, 3 * SEC);
@@ -583,6 +584,7 @@ static void exits_are_told_by_guest_code(void **state)
 	exit_at(&f, 4 * SEC + MS, 101, SVM_MSR, TEXT);
 	s = commit(&f, 5 * SEC);
 	assert_int_equal(s->ncode, 0);
+	assert_false(find_vm(s, "web01")->code_known);
 	snapshot_unref(s);
 	fixture_free(&f);
 }
@@ -646,6 +648,83 @@ static void guest_code_is_bounded(void **state)
 	assert_int_equal(c.n, 1);
 }
 
+/* Rows lack what was lost of the events that make them, and only these. */
+static void code_that_was_lost_is_marked(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	const struct demand d = {.exit_code = true, .vm = vm->id};
+	const struct loss_count other = {.type = EV_MSR, .n = 5}, exits = {.type = EV_EXIT, .n = 2};
+	const struct snap_code *x;
+	struct snapshot *s;
+
+	(void)state;
+	model_set_namer(f.m, &namer);
+	f.sink->code_lost(f.sink->ctx, 9); /* nobody asks: nothing lacks it */
+	model_demand(f.m, &d);
+	ev_entry(&f, 1, 101, 0);
+	commit_drop(&f, SEC);
+	for (int64_t t = 1; t < 6; t++) {
+		exit_at(&f, t * SEC + MS, 101, SVM_MSR, TEXT + 0x100);
+		if (t == 2)
+			f.sink->code_lost(f.sink->ctx, 3);
+		if (t == 3)
+			f.sink->loss_count(f.sink->ctx, &other);
+		if (t == 4)
+			model_reset(f.m);
+		if (t == 5) /* the same events make the exits' own counts */
+			f.sink->loss_count(f.sink->ctx, &exits);
+		s = commit(&f, (t + 1) * SEC);
+		x = code(s, "msr", "fn1");
+		assert_int_equal(x->count, 1);
+		assert_int_equal(x->low, t == 2 || t == 5 ? WHY_LOST : WHY_NONE);
+		assert_int_equal(x->pct.state, x->low ? VALUE_PARTIAL : VALUE_KNOWN);
+		assert_int_equal(x->low_total, t == 1 || t == 4 ? WHY_NONE : WHY_LOST);
+		assert_int_equal(x->pct_total.state, x->low_total ? VALUE_PARTIAL : VALUE_KNOWN);
+		assert_int_equal(s->host.code_lost, t == 2 ? 3 : 0);
+		assert_int_equal(s->host.code_lost_total, t == 2 || t == 3 ? 3 : 0);
+		assert_int_equal(s->host.lost, t == 3 ? 5 : t == 5 ? 2 : 0);
+		snapshot_unref(s);
+	}
+	fixture_free(&f);
+}
+
+/* Counted in the kernel: what that missed is missing in all exits, of which a row is a share. */
+static void counts_that_miss_exits_mark_shares_of_code(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	const struct demand d = {.exit_code = true, .vm = vm->id};
+	const struct aggregate counted = {
+		.tid = 101, .kind = KIND_VMEXIT, .isa = ISA_SVM, .key = SVM_MSR, .count = 10};
+	const struct loss_count exits = {.type = EV_EXIT, .n = 2};
+	struct sample e = {.time = SEC + MS,
+			   .tid = 101,
+			   .type = EV_EXIT,
+			   .key = SVM_MSR,
+			   .aux = TEXT + 0x100,
+			   .isa = ISA_SVM};
+	const struct snap_code *x;
+	struct snapshot *s;
+
+	(void)state;
+	model_set_namer(f.m, &namer);
+	f.sink->events_by(f.sink->ctx, EVENTS_BY_BPF);
+	model_demand(f.m, &d);
+	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	commit_drop(&f, SEC);
+	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	f.sink->code(f.sink->ctx, &e, 1);
+	f.sink->loss_count(f.sink->ctx, &exits);
+	s = commit(&f, 2 * SEC);
+	x = code(s, "msr", "fn1");
+	assert_int_equal(x->low, WHY_NONE);
+	assert_int_equal(x->pct.state, VALUE_PARTIAL);
+	assert_int_equal(x->pct.why, WHY_LOST);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -662,6 +741,8 @@ int main(void)
 		cmocka_unit_test(a_shared_thread_is_of_the_vm_only),
 		cmocka_unit_test(exits_are_told_by_guest_code),
 		cmocka_unit_test(code_beside_counts_made_in_the_kernel),
+		cmocka_unit_test(code_that_was_lost_is_marked),
+		cmocka_unit_test(counts_that_miss_exits_mark_shares_of_code),
 		cmocka_unit_test(guest_code_is_bounded),
 	};
 

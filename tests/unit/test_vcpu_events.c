@@ -14,13 +14,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "clock.h"
-#include "inventory.h"
 #include "live_guests.h"
-#include "sysroot.h"
 #include "vcpu_events.h"
 
-#define MARGIN (5 * NS_PER_MS)
 #define SLICE (10 * NS_PER_MS)
 
 struct told {
@@ -33,11 +29,8 @@ struct told {
 };
 
 struct run {
-	struct guest a, b;
+	struct live live;
 	struct told told;
-	struct sink sink;
-	struct collector_config config;
-	struct collector_env env;
 	void *state;
 };
 
@@ -75,28 +68,22 @@ static void on_source(void *ctx, const char *name, int state, const char *why, c
 
 /* ---- the collector ---- */
 
-static void setup(struct run *r)
+static void setup(struct run *r, bool small_rings)
 {
+	const struct sink sink = {.ctx = &r->told,
+				  .vcpu_events = on_events,
+				  .vcpu_stream = on_stream,
+				  .source = on_source};
+
 	memset(r, 0, sizeof(*r));
-	r->sink = (struct sink){.ctx = &r->told,
-				.vcpu_events = on_events,
-				.vcpu_stream = on_stream,
-				.source = on_source};
-	r->config = (struct collector_config){.delay_s = 1};
-	r->env = (struct collector_env){
-		.sink = &r->sink, .config = &r->config, .inv = inventory_new()};
-	assert_non_null(r->env.inv);
-	assert_int_equal(sysroot_open(NULL, &r->env.root), 0);
-	assert_int_equal(collector_vcpu_events.open(&r->env, &r->state), 0);
-	start_guest(r->env.inv, &r->a);
-	start_guest(r->env.inv, &r->b);
+	live_begin(&r->live, &sink, small_rings);
+	assert_int_equal(collector_vcpu_events.open(&r->live.env, &r->state), 0);
 }
 
 static void teardown(struct run *r)
 {
 	collector_vcpu_events.close(r->state);
-	inventory_free(r->env.inv);
-	sysroot_close(r->env.root);
+	live_end(&r->live);
 }
 
 static void ask(struct run *r, const struct guest *g)
@@ -113,11 +100,10 @@ static void ask(struct run *r, const struct guest *g)
 /* All that was done before this call is handed over in it. */
 static void tick(struct run *r)
 {
-	int64_t now;
+	int64_t watermark = live_watermark();
 
-	usleep(2 * MARGIN / 1000);
-	now = clock_mono_ns();
-	assert_int_equal(collector_vcpu_events.tick(r->state, now, now - MARGIN), 0);
+	assert_int_equal(collector_vcpu_events.tick(r->state, watermark + LIVE_MARGIN, watermark),
+			 0);
 }
 
 /* ---- tests ---- */
@@ -130,29 +116,27 @@ static void one_vcpu_and_no_other(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
-	let_go(&r.b, 0); /* as many as it can, until the end */
+	setup(&r, false);
+	let_go(&r.live.b, 0); /* as many as it can, until the end */
 	assert_int_equal(r.told.stream.vcpu, 0);
-	exits(&r.a, 100);
+	exits(&r.live.a, 100);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], 0); /* nobody asks: nothing comes */
-	ask(&r, &r.a);
-	assert_int_equal(r.told.stream.vcpu, r.a.vcpu->id);
+	ask(&r, &r.live.a);
+	assert_int_equal(r.told.stream.vcpu, r.live.a.vcpu->id);
 	assert_int_equal(r.told.stream.kinds, KIND_BIT(KIND_USEREXIT));
 	assert_int_equal(r.told.state, SOURCE_OK);
-	want = exits(&r.a, 1000);
+	want = exits(&r.live.a, 1000);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], want);
 	assert_int_equal(r.told.others, 0);
 	assert_int_equal(r.told.disorder, 0);
 	assert_int_equal(r.told.n[EV_PIO], 0); /* nor kinds that nobody asks for */
 	assert_int_equal(r.told.lost, 0);
-	assert_true(runs(&r.b) > 0);
-	want += exits(&r.a, 500);
+	assert_true(runs(&r.live.b) > 0);
+	want += exits(&r.live.a, 500);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], want);
-	end_guest(&r.a, false);
-	end_guest(&r.b, true);
 	teardown(&r);
 }
 
@@ -164,32 +148,30 @@ static void it_follows_the_selection(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
-	ask(&r, &r.a);
-	want = exits(&r.a, 300);
-	exits(&r.b, 300);
+	setup(&r, false);
+	ask(&r, &r.live.a);
+	want = exits(&r.live.a, 300);
+	exits(&r.live.b, 300);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], want);
-	ask(&r, &r.b);
-	assert_int_equal(r.told.stream.vcpu, r.b.vcpu->id);
-	exits(&r.a, 200);
-	want += exits(&r.b, 200);
+	ask(&r, &r.live.b);
+	assert_int_equal(r.told.stream.vcpu, r.live.b.vcpu->id);
+	exits(&r.live.a, 200);
+	want += exits(&r.live.b, 200);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], want);
 	assert_int_equal(r.told.others, 0);
 	/* What it did just before is handed over when it is closed, and then nothing more. */
-	before = exits(&r.b, 50);
+	before = exits(&r.live.b, 50);
 	ask(&r, NULL);
 	assert_int_equal(r.told.stream.vcpu, 0);
 	assert_true(r.told.n[EV_USEREXIT] <= want + before);
 	before = r.told.n[EV_USEREXIT];
-	exits(&r.b, 100);
-	exits(&r.a, 100);
+	exits(&r.live.b, 100);
+	exits(&r.live.a, 100);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], before);
 	assert_non_null(strstr(r.told.why, "closed"));
-	end_guest(&r.a, false);
-	end_guest(&r.b, false);
 	teardown(&r);
 }
 
@@ -203,28 +185,50 @@ static void threads_end(void **state)
 	(void)state;
 	if (!able())
 		skip();
-	setup(&r);
-	ask(&r, &r.a);
-	want = exits(&r.a, 100);
-	end_guest(&r.a, false);
+	setup(&r, false);
+	ask(&r, &r.live.a);
+	want = exits(&r.live.a, 100);
+	end_guest(&r.live.a);
 	tick(&r);
 	assert_true(r.told.n[EV_USEREXIT] >= want);
 	tick(&r);
 	ask(&r, NULL);
 	r.told.n[EV_USEREXIT] = 0;
-	ask(&r, &r.a); /* nobody told the inventory yet */
+	ask(&r, &r.live.a); /* nobody told the inventory yet */
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], 0);
 	assert_int_equal(r.told.stream.vcpu, 0);
-	t = inventory_thread(r.env.inv, r.b.tid);
-	inventory_set_thread(r.env.inv, r.a.vcpu, t);
-	r.told.tid = r.b.tid;
+	t = inventory_thread(r.live.env.inv, r.live.b.tid);
+	inventory_set_thread(r.live.env.inv, r.live.a.vcpu, t);
+	r.told.tid = r.live.b.tid;
 	tick(&r); /* opens it */
-	assert_int_equal(r.told.stream.vcpu, r.a.vcpu->id);
-	want = exits(&r.b, 100);
+	assert_int_equal(r.told.stream.vcpu, r.live.a.vcpu->id);
+	want = exits(&r.live.b, 100);
 	tick(&r);
 	assert_int_equal(r.told.n[EV_USEREXIT], want);
-	end_guest(&r.b, false);
+	teardown(&r);
+}
+
+/* More than a small ring holds, between two looks: each event is told, or counted as lost. */
+static void what_its_ring_loses_is_told(void **state)
+{
+	uint64_t want, lost;
+	struct run r;
+
+	(void)state;
+	if (!able())
+		skip();
+	setup(&r, true);
+	ask(&r, &r.live.a);
+	want = exits(&r.live.a, 20000);
+	tick(&r);
+	assert_in_range(r.told.lost, 1, want);
+	assert_int_equal(r.told.n[EV_USEREXIT] + r.told.lost, want);
+	lost = r.told.lost;
+	want += exits(&r.live.a, 100);
+	tick(&r);
+	assert_int_equal(r.told.lost, lost);
+	assert_int_equal(r.told.n[EV_USEREXIT] + lost, want);
 	teardown(&r);
 }
 
@@ -260,6 +264,7 @@ int main(void)
 		cmocka_unit_test(one_vcpu_and_no_other),
 		cmocka_unit_test(it_follows_the_selection),
 		cmocka_unit_test(threads_end),
+		cmocka_unit_test(what_its_ring_loses_is_told),
 		cmocka_unit_test(why_not_is_said),
 	};
 
