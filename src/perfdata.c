@@ -463,6 +463,9 @@ const char *perfdata_why(int rc)
 		return "not a recording of perf, or a broken one";
 	case ENOTSUP:
 		return "recorded on a machine of the other byte order";
+	case EISDIR:
+		return "a folder, as perf record --threads writes, is not read: record without "
+		       "--threads";
 	case ESPIPE:
 		return "a perf.data file cannot be read through a pipe, for its end is needed "
 		       "first: give its name";

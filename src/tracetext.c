@@ -142,6 +142,7 @@ static size_t stamp_at(const char *s, size_t p, size_t n, struct tracetext_event
 static size_t flags_and_stamp(const char *s, size_t p, size_t n, unsigned columns,
 			      struct tracetext_event *e)
 {
+	unsigned more = 4;
 	size_t q, end;
 
 	p = skip_blanks(s, p, n);
@@ -152,7 +153,10 @@ static size_t flags_and_stamp(const char *s, size_t p, size_t n, unsigned column
 		q++;
 	if (q > p && q < n && s[q] == ' ')
 		return stamp_at(s, skip_blanks(s, q, n), n, e);
-	columns = columns ? columns : 4;
+	/* There are four, or as many as are surely no digits of the stamp. */
+	for (size_t k = 4; !columns && k < q - p; k++)
+		more = is_digit(s[p + k]) ? more : (unsigned)k + 1;
+	columns = columns ? columns : more;
 	return p + columns < n ? stamp_at(s, p + columns, n, e) : 0;
 }
 

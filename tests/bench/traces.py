@@ -10,15 +10,16 @@ import tracedat_lib
 from rows import Row
 
 TRACE_LINES, TRACE_OFFSET = 500000, 713253499428  # of each of two texts
+TRACE_CPUS = 64  # of either
 
 
 def make_traces(host, guest):
     with open(host, "w", encoding="ascii") as h, open(guest, "w", encoding="ascii") as g:
         for i in range(TRACE_LINES):
             at = 50550079203669 + 2000 * i
-            h.write(f"       CPU 0/KVM-2687    [{i % 64:03d}] d..1. {at}: kvm_exit: vcpu 0 reason msr rip 0xffffffff8105dd54 "
+            h.write(f"       CPU 0/KVM-2687    [{i % TRACE_CPUS:03d}] d..1. {at}: kvm_exit: vcpu 0 reason msr rip 0xffffffff8105dd54 "
                     "info1 0x0000000000000000 info2 0x0000000000000000 intr_info 0x00000000 error_code 0x00000000\n")
-            g.write(f"          <idle>-0       [{i % 8:03d}] d..2. {at + 700 - TRACE_OFFSET}: sched_switch: prev_comm=swapper/0 "
+            g.write(f"          <idle>-0       [{i % TRACE_CPUS:03d}] d..2. {at + 700 - TRACE_OFFSET}: sched_switch: prev_comm=swapper/0 "
                     "prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=kworker/0:1 next_pid=23157 next_prio=120\n")
 
 
@@ -33,15 +34,19 @@ def merge_texts():
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         host, guest = (os.path.join(folder, n) for n in ("host", "guest"))
         make_traces(host, guest)
-        ours, two, theirs = [], [], []
+        ours, two, each, theirs = [], [], [], []
         for _ in range(5):
             one = [native.KVMTOP, "merge", "-H", host, "-G", guest, "--offset", str(-TRACE_OFFSET)]
             ours.append(procs.cpu_of_command(one) / 1000)
             theirs.append(procs.cpu_of_command(["bash", "-c", by_hand, host, guest]) / 1000)
             two.append(procs.cpu_of_command([*one, "--offset", f"vcpu1:{5 - TRACE_OFFSET}"]) / 1000)
+        for _ in range(3):
+            own = [w for v in range(TRACE_CPUS) for w in ("--offset", f"vcpu{v}:{v - TRACE_OFFSET}")]
+            each.append(procs.cpu_of_command([*one, *own]) / 1000)
     million = f"{2 * TRACE_LINES / 1e6:g} million lines"
     return [Row(f"merge: {million}, one offset", "s", ours, "awk, sort -m", theirs, ratio=1, limit=1),
-            Row(f"merge: {million}, 8 vCPUs of two offsets", "s", two, limit=3)]
+            Row(f"merge: {million}, {TRACE_CPUS} vCPUs of two offsets", "s", two, limit=1),
+            Row(f"merge: {million}, {TRACE_CPUS} vCPUs, each of its own", "s", each)]
 
 
 DAT_EVENTS = 300000

@@ -276,6 +276,12 @@ def cut_short(file, pipe):
     ok(out.returncode in (0, 1) and out.stderr.count("\n") == 1, "a file without its end: one line", out.stderr)
 
 
+def a_folder():
+    out = run("-i", TMP)
+    ok(out.returncode == 1 and "record without --threads" in out.stderr and out.stderr.count("\n") == 1,
+       "a folder of perf record --threads is refused in one line", out.stderr)
+
+
 def kinds_of_a_file(file):
     """A file without kvm_exit: what is not in it is no 0, and what is in it is said."""
     old = f"{TMP}/native.data"
@@ -330,6 +336,7 @@ def main():
     default_is_perf_and_the_list(file, "recording")
     ways = ways_to_read(file, rec)
     cut_short(file, ways)
+    a_folder()
     kinds_of_a_file(file)
     formats_of_output(file)
     late_loss(rec, f"{TMP}/late.data")

@@ -44,6 +44,11 @@ static void flags_of_every_width(void **state)
 			    "1977 0 3 17284993656 sched_wakeup");
 	assert_string_equal(parts("comm-3826 [000] d...49836825726903: sched_wakeup: [detail]", 0),
 			    "3826 0 0 49836825726903 sched_wakeup");
+	/* Without a head that says so there may be more than four. */
+	assert_string_equal(parts("comm-3826 [000] d....49836825726903: a: b", 0),
+			    "3826 0 0 49836825726903 a");
+	assert_string_equal(parts("comm-3826 [000] d.h2...49836825726903: a: b", 0),
+			    "3826 0 0 49836825726903 a");
 	/* The fourth column may be a digit, the fifth too. */
 	assert_string_equal(parts("comm-3826 [000] d.h149836825726903: a: b", 4),
 			    "3826 0 0 49836825726903 a");
