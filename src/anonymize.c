@@ -18,6 +18,7 @@
 /* Words from this length on are replaced within others too ("qemu-web01-io"), shorter ones alone.
  */
 #define INSIDE 5
+#define COMM_BYTES 16 /* the kernel cuts names of tasks */
 
 enum word_kind { WORD_VM, WORD_UUID, WORD_HOST, WORD_BOOT, WORD_KINDS };
 
@@ -114,7 +115,7 @@ static int learn(struct anon *a, enum word_kind kind, const char *from)
 	static const char *const names[] = {"vm", "uuid", "host", "boot"};
 	const escaper escapes[] = {text_escape, text_escape_word, text_shell_word, text_path_part};
 	uint32_t before = a->seen.n, id;
-	char to[24];
+	char to[24], comm[COMM_BYTES];
 	int rc;
 
 	if (!from || !*from)
@@ -128,6 +129,10 @@ static int learn(struct anon *a, enum word_kind kind, const char *from)
 	rc = add_word(a, from, to);
 	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]) && !rc; i++)
 		rc = add_escaped(a, escapes[i], from, to);
+	/* As the name of a program that is called like it. */
+	snprintf(comm, sizeof(comm), "%s", from);
+	if (!rc && strlen(from) >= sizeof(comm))
+		rc = add_word(a, comm, to);
 	return rc;
 }
 
@@ -206,6 +211,23 @@ static const struct word *word_at(const struct anon *a, const char *text, const 
 	return NULL;
 }
 
+/*
+ * The length of kvmtop's own path at p, which commands that it shows have, and which may name its
+ * user's folder; 0: none.
+ */
+static size_t own_path_at(const char *text, const char *p)
+{
+	static const char name[] = "/kvmtop";
+	size_t quote = *p == '\'' ? 1 : 0, n = quote + strcspn(p + quote, quote ? "'" : " \t\n'\"");
+
+	if (p[quote] != '/' || (p != text && !strchr(" \t\n(", p[-1])))
+		return 0;
+	if (n < quote + sizeof(name) - 1 ||
+	    strncmp(p + n - sizeof(name) + 1, name, sizeof(name) - 1) != 0)
+		return 0;
+	return p[n] == '\'' ? n + quote : n;
+}
+
 /* For free(); NULL: no memory. */
 static char *replaced(const struct anon *a, const char *text)
 {
@@ -216,13 +238,16 @@ static char *replaced(const struct anon *a, const char *text)
 	if (!f)
 		return NULL;
 	for (const char *p = text; *p;) {
-		const struct word *w = word_at(a, text, p);
+		size_t own = own_path_at(text, p);
+		const struct word *w = own ? NULL : word_at(a, text, p);
 
-		if (w)
+		if (own)
+			fputs("kvmtop", f);
+		else if (w)
 			fputs(w->to, f);
 		else
 			fputc(*p, f);
-		p += w ? w->n : 1;
+		p += own ? own : w ? w->n : 1;
 	}
 	if (stream_close(f)) {
 		free(buf);

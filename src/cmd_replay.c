@@ -172,6 +172,16 @@ static int read_from(struct replay *r, struct store_at *at, struct snapshot **ou
 	return rc;
 }
 
+/* The interval that the moment lies in, or that ends then; in a gap the one before it. */
+static int find_at(struct replay *r, int64_t wall, struct store_at *at)
+{
+	int rc = store_find(r->store, STORE_FROM, wall, at);
+
+	if (!rc && at->wall - at->dt <= wall)
+		return 0;
+	return store_find(r->store, STORE_AT, wall, at);
+}
+
 /* ---- batch ---- */
 
 static bool has_vcpu_symbols(const struct snapshot *s)
@@ -404,7 +414,7 @@ static void go_to(struct replay *r, int64_t wall)
 {
 	struct store_at at;
 
-	if (store_find(r->store, STORE_AT, wall, &at))
+	if (find_at(r, wall, &at))
 		return;
 	if (at.id == r->at.id)
 		say(r, ROLE_NOTICE, "nothing else was recorded there");
@@ -426,7 +436,7 @@ static void go_to_typed(struct replay *r, const char *text)
 	else if (!is_held(r, wall, typed_end(text, wall)))
 		say(r, ROLE_WARN, holds);
 	else
-		go_to(r, wall);
+		go_to(r, wall + 1); /* what begins then, not what ends */
 }
 
 static void play(struct replay *r, double speed)
@@ -598,8 +608,7 @@ static void loop(struct replay *r)
 static int show_first(struct replay *r, char *err)
 {
 	struct store_at at;
-	int rc = r->o->at ? store_find(r->store, STORE_AT, r->from, &at)
-			  : store_find(r->store, STORE_LAST, 0, &at);
+	int rc = r->o->at ? find_at(r, r->from + 1, &at) : store_find(r->store, STORE_LAST, 0, &at);
 
 	if (!rc)
 		rc = show_at(r, &at);

@@ -166,13 +166,17 @@ static bool schema_ok(struct store *st)
 static int fail_sqlite(struct store *st, int rc, char *err, size_t size, const char *path)
 {
 	const char *why = sqlite3_errmsg(st->db);
+	int code = sqlite3_errcode(st->db) & 0xff;
 
 	if (rc == -ENOSPC)
 		why = "no room left on its file system";
 	else if (rc == -EBUSY)
 		why = "another program has it locked";
-	else if ((sqlite3_errcode(st->db) & 0xff) == SQLITE_NOTADB)
+	else if (code == SQLITE_NOTADB)
 		why = "not a recording of kvmtop: it is no database";
+	else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
+		why = "its log beside it cannot be used: that needs the right to write in its "
+		      "folder";
 	return fail(rc, err, size, path, "%s", why);
 }
 

@@ -29,6 +29,15 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o mode=755 none /var/lib; then
 	said=$(setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/kvmtop-copy record -n 1 2>&1)
 	is "$?" 1 "record as nobody"
 	is "$said" "kvmtop: /var/lib/kvmtop cannot be made: Permission denied: give -o FILE, or run as root" "says why"
+	cp "$TEST_TMP/r.db" /var/lib/r.db
+	echo "a log" >/var/lib/r.db-wal
+	chmod 644 /var/lib/r.db /var/lib/r.db-wal
+	said=$(setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/kvmtop-copy replay -b /var/lib/r.db 2>&1)
+	is "$said" "kvmtop: /var/lib/r.db: its log beside it cannot be used: that needs the right to write in its folder" \
+		"replay as nobody, while it is recorded"
+	rm /var/lib/r.db-wal
+	said=$(setpriv --reuid 65534 --regid 65534 --clear-groups /var/lib/kvmtop-copy replay -b /var/lib/r.db 2>&1)
+	is "$?" 0 "and of one that is whole"
 	umount /var/lib
 else
 	skip "record as nobody" "needs:root cannot mount here"

@@ -20,11 +20,11 @@ from screen_lib import Terminal  # noqa: E402
 FILE = f"{os.environ['TEST_TMP']}/r.db"
 
 
-def ends(before_ns=0):
-    """The local time of each interval's end, as the screen shows it; of those so long before the last."""
+def ends(before_ns=None):
+    """The local time of each interval's end, as the screen shows it; of those that end later than so long before the last."""
     with sqlite3.connect(FILE, timeout=5) as db:
-        rows = db.execute("SELECT time/1000000000 FROM interval WHERE time <= "
-                          "(SELECT max(time) FROM interval) - ? ORDER BY id", (before_ns,)).fetchall()
+        rows = db.execute("SELECT time/1000000000 FROM interval WHERE ? IS NULL OR time > "
+                          "(SELECT max(time) FROM interval) - ? ORDER BY id", (before_ns, before_ns)).fetchall()
     db.close()
     return [time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(r[0])) for r in rows]
 
@@ -55,8 +55,8 @@ def main():
     t.keys("+", "+", " ")
     goes_to(t, at[-1], "it plays to the end")
     t.sees("the end of the recording", "and stops there")
-    t.keys("b", "-4s", "Enter")
-    goes_to(t, ends(4 * 10**9)[-1], "four seconds before the end")
+    t.keys("b", "-3.5s", "Enter")
+    goes_to(t, ends(7 * 10**9 // 2)[0], "the interval in which the moment 3.5 s before the end lies")
     t.keys("b", "noon", "Enter")
     t.sees("a time: 03:12", "what is no time")
     t.keys("r")

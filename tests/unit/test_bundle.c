@@ -74,6 +74,10 @@ static void words_are_replaced(void **state)
 		{"on node17.example.com", "on host-1"},
 		{"on node17", "on host-1"},
 		{"boot 5d1f-22", "boot boot-1"},
+		/* Where kvmtop itself is may be somebody's folder. */
+		{"/home/al/kvmtop guest-symbols web01", "kvmtop guest-symbols vm-1"},
+		{"sudo '/home/a b/kvmtop' doctor", "sudo kvmtop doctor"},
+		{"/usr/kvmtop/x y", "/usr/kvmtop/x y"},
 		{"", ""},
 		{"nothing of it", "nothing of it"},
 	};
@@ -94,6 +98,11 @@ static void words_are_replaced(void **state)
 	assert_int_equal(anon_learn_vm(a, "4711-991"), 0);
 	text = anon_text(a, "oldmail 8f7c2c1e-1b2d-4c3e-9f00-0000000000aa 4711-991");
 	assert_string_equal(text, "vm-7 uuid-1 4711-991");
+	free(text);
+	/* A program that is called like a VM has a name that the kernel cuts. */
+	assert_int_equal(anon_learn_vm(a, "customer-web-frontend-01"), 0);
+	text = anon_text(a, "customer-web-fr 44%, customer-web-frontend-01");
+	assert_string_equal(text, "vm-8 44%, vm-8");
 	free(text);
 	anon_free(a);
 	anon_free(NULL);
