@@ -152,6 +152,24 @@ def a_vm_in_our_container():
              for s in r[-1]["sources"]), "in a pid namespace: the source says so, and what mends it", words(r[-1]))
 
 
+def without_cap_bpf(g):
+    """Root that may see events and may load no programs, as a container's: each event is taken instead."""
+    wrap = ("setpriv", "--bounding-set=-bpf,-sys_admin")
+    top = n.Kvmtop("--event", "ioport", "-F", "0", wrap=wrap)
+    r = top.until(lambda x: n.counted([x], g.pid).get(("ioport", "0x3f8:POUT")), 60, "without CAP_BPF: events are counted")
+    top.end()
+    n.same(r and r["host"]["events_by"], "perf", "without CAP_BPF: it falls back to taking each event")
+    n.ok("BPF programs may not be loaded" in words(top.records[-1]), "without CAP_BPF: and says why", words(top.records[-1]))
+    said = doctor(wrap)
+    n.ok("CAP_BPF" in said, "without CAP_BPF: so does doctor, and what mends it", said)
+    top = n.Kvmtop("--event", "ioport", "--events-by", "bpf", "-F", "0", wrap=wrap)
+    r = top.until(lambda x: n.vms_of(x, g.pid) and any(s["name"] == "kvm_events" and s["state"] == "off" and
+                                                       "CAP_BPF" in (s["mend"] or "") for s in x["sources"]),
+                  60, "without CAP_BPF, and told to count in the kernel: that is said")
+    n.same([vm["exits"] for vm in n.vms_of(r, g.pid)] if r else None, [[]], "and nothing else is done in its place")
+    top.end()
+
+
 def few_descriptors():
     """Less than a vCPU needs, and without the right to raise the limit."""
     g = n.Guest("-c", 40, "-l", "inf", "out:1 sleep:20").go()
@@ -180,6 +198,7 @@ def main():
     hidepid(g)
     in_a_container()
     a_vm_in_our_container()
+    without_cap_bpf(g)
     g.stop()
     few_descriptors()
     n.done()
