@@ -48,6 +48,7 @@ struct kvm_events {
 	int64_t retry_at;
 	int64_t last_tick, last_drain;
 	unsigned wanted; /* kinds asked for */
+	unsigned given_up; /* kinds that do not linger */
 	unsigned open; /* kinds that are open */
 	unsigned refused; /* kinds that could not be opened; tried again at RETRY */
 	unsigned absent; /* kinds that this kernel has no event for */
@@ -191,6 +192,15 @@ static int try_kind(struct kvm_events *st, enum kvm_kind kind)
 }
 
 /*
+ * What is not wanted any more stays a while for who comes back, but not where it costs too much:
+ * the governor takes what it sees for the cost of what it left, and would give up more.
+ */
+static bool is_over(const struct kvm_events *st, enum kvm_kind kind, int64_t now)
+{
+	return st->given_up & KIND_BIT(kind) || now - st->used[kind] > LINGER;
+}
+
+/*
  * Opens what is wanted and closes what has not been for a while; what was refused only
  * with `again`. First error or 0.
  */
@@ -208,7 +218,7 @@ static int follow_demand(struct kvm_events *st, int64_t now, bool again)
 			st->used[k] = now;
 		if (want & bit && !(st->open & bit) && !(skip & bit))
 			rc = try_kind(st, k);
-		else if (!(want & bit) && st->open & bit && now - st->used[k] > LINGER)
+		else if (!(want & bit) && st->open & bit && is_over(st, k, now))
 			close_kind(st, k);
 		if (rc && !err)
 			err = rc;
@@ -655,6 +665,7 @@ static void events_demand(void *state, const struct demand *d)
 	struct kvm_events *st = state;
 
 	st->wanted = d->kinds;
+	st->given_up = d->given_up;
 	kvm_beside_demand(st->beside, d);
 	st->off_wanted = d->exit_off;
 	st->slow_ns = d->slow_ns;

@@ -20,6 +20,7 @@
 /* The engine merges those of all readers. */
 struct demand {
 	unsigned kinds; /* KIND_BIT: keep these events open */
+	unsigned given_up; /* the engine: these cost too much, and are closed at once */
 	bool exits_all_vcpus; /* exit rows for every vCPU, not only the selected VM's */
 	bool threads; /* the other threads of VMMs every tick */
 	bool tasks; /* the busiest tasks that belong to no VM */

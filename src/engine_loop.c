@@ -126,7 +126,8 @@ static void apply_demand(struct engine *e)
 	if (all.pmu || all.pmu_all)
 		all.kinds |= KIND_BIT(KIND_MSR);
 	all.pins |= e->starved > 0;
-	all.kinds &= ~e->governor.dropped;
+	all.given_up = e->governor.dropped;
+	all.kinds &= ~all.given_up;
 	if (e->governor.no_slices)
 		all.slices = 0;
 	if (e->governor.no_waits)
