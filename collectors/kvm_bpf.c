@@ -124,7 +124,7 @@ static int size_maps(struct bpf_object *o, const struct kc_config *c, unsigned n
 		{"busy", ncpu},
 		{"dirty_threads", c->threads * 2},
 		{"free_threads", c->threads},
-		{"free_slots", c->slots},
+		{"free_slots", c->slots / KC_CHUNK},
 		{"free_octaves", c->octaves},
 		{"by_thread", c->threads * 2},
 		{"by_vcpu", c->threads * 2},
@@ -189,7 +189,8 @@ static int map_all(struct kvm_bpf *b)
 	c->busy = map_memory(b, "busy", sizeof(*c->busy), c->cpus);
 	c->dirty = map_memory(b, "dirty_threads", sizeof(*c->dirty), c->threads * 2);
 	c->free[KC_POOL_THREADS] = map_memory(b, "free_threads", sizeof(*c->dirty), c->threads);
-	c->free[KC_POOL_SLOTS] = map_memory(b, "free_slots", sizeof(*c->dirty), c->slots);
+	c->free[KC_POOL_SLOTS] =
+		map_memory(b, "free_slots", sizeof(*c->dirty), c->slots / KC_CHUNK);
 	c->free[KC_POOL_OCTAVES] = map_memory(b, "free_octaves", sizeof(*c->dirty), c->octaves);
 	return b->memory.n == MAPS ? 0 : -ENOMEM;
 }

@@ -20,6 +20,7 @@ _Static_assert(KC_KINDS == KIND_NR && KC_PAIRS == KIND_HALT && KC_TYPES == EV_NR
 _Static_assert(4096 % sizeof(struct kc_thread) == 0, "a thread is in one page");
 _Static_assert(4096 % sizeof(struct kc_count) == 0, "and so are counters");
 
+#define CHUNKS (KC_BUCKETS * KC_CHAIN / KC_CHUNK) /* that a thread has at most */
 #define BATCH 32
 #define GROUP 8 /* threads whose slots are asked for side by side, */
 #define AHEAD 1024 /* and how many of them all: 128 KiB, which the second cache of a CPU holds */
@@ -35,7 +36,14 @@ static uint32_t load32(const uint32_t *p)
 
 static uint32_t entries(const struct kvm_counts *c, enum kc_pool pool)
 {
-	return pool == KC_POOL_THREADS ? c->threads : pool == KC_POOL_SLOTS ? c->slots : c->octaves;
+	switch (pool) {
+	case KC_POOL_THREADS:
+		return c->threads;
+	case KC_POOL_SLOTS:
+		return c->slots / KC_CHUNK;
+	default:
+		return c->octaves;
+	}
 }
 
 static void give_back(struct kvm_counts *c, enum kc_pool pool, uint32_t index)
@@ -59,7 +67,7 @@ static struct kc_count *count_of(const struct kvm_counts *c, uint32_t slot, unsi
 	return &c->count[half ? c->slots + slot : slot];
 }
 
-static void free_slot(struct kvm_counts *c, uint32_t index)
+static void clear_slot(struct kvm_counts *c, uint32_t index)
 {
 	struct kc_slot *s = &c->slot[index];
 
@@ -69,22 +77,20 @@ static void free_slot(struct kvm_counts *c, uint32_t index)
 	memset(s, 0, sizeof(*s));
 	memset(count_of(c, index, 0), 0, sizeof(struct kc_count));
 	memset(count_of(c, index, 1), 0, sizeof(struct kc_count));
-	give_back(c, KC_POOL_SLOTS, index);
 }
 
 static void free_thread(struct kvm_counts *c, uint32_t index)
 {
 	struct kc_thread *t = &c->thread[index];
+	uint32_t at = t->chunk;
 
-	for (unsigned b = 0; b < KC_BUCKETS; b++) {
-		uint32_t i = t->bucket[b];
+	for (unsigned n = 0; at && at % KC_CHUNK == 0 && at < c->slots && n < CHUNKS; n++) {
+		uint32_t before = c->slot[at].before;
 
-		for (unsigned n = 0; i && i < c->slots && n < KC_CHAIN; n++) {
-			uint32_t next = c->slot[i].next;
-
-			free_slot(c, i);
-			i = next;
-		}
+		for (uint32_t i = 0; i < KC_CHUNK; i++)
+			clear_slot(c, at + i);
+		give_back(c, KC_POOL_SLOTS, at / KC_CHUNK);
+		at = before;
 	}
 	memset(t, 0, sizeof(*t));
 	give_back(c, KC_POOL_THREADS, index);
@@ -172,15 +178,6 @@ static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsig
 	}
 }
 
-static unsigned few_of(const struct kc_count *h)
-{
-	unsigned n = 0;
-
-	while (n < KC_FEW && h->few[n])
-		n++;
-	return n;
-}
-
 /* Member by member: made elsewhere and copied, it takes longer than all the rest. */
 static struct aggregate *add(struct batch *b, const struct kc_thread *t, const struct kc_half *h)
 {
@@ -189,9 +186,6 @@ static struct aggregate *add(struct batch *b, const struct kc_thread *t, const s
 	a->tid = (int32_t)t->tid;
 	a->pid = (int32_t)t->tgid;
 	a->vcpu_id = t->vcpu;
-	a->kind = a->dir = 0;
-	a->isa = 0;
-	a->key = 0;
 	a->count = h->count;
 	a->timed = h->timed;
 	a->sum_ns = h->sum;
@@ -200,9 +194,6 @@ static struct aggregate *add(struct batch *b, const struct kc_thread *t, const s
 	a->within_ns = h->within;
 	a->sumsq = (unsigned __int128)h->sumsq_high << 64 | h->sumsq_low;
 	a->hist = NULL;
-	a->few = NULL;
-	a->nfew = 0;
-	a->other = false;
 	return a;
 }
 
@@ -217,7 +208,8 @@ static void add_slot(const struct kvm_counts *c, const struct kc_thread *t, uint
 	a->isa = (uint32_t)(h->tag >> 32);
 	a->key = h->key;
 	a->few = h->few;
-	a->nfew = few_of(h);
+	a->nfew = KC_FEW;
+	a->other = false;
 	if (h->sums.octaves) {
 		take_hist(c, &c->slot[slot], half, h->sums.octaves, b);
 		a->hist = &b->hist;
@@ -240,6 +232,11 @@ static void add_other(const struct kc_thread *t, uint32_t epoch, struct batch *b
 			continue;
 		a = add(b, t, h);
 		a->kind = (uint8_t)k;
+		a->dir = 0;
+		a->isa = 0;
+		a->key = 0;
+		a->few = NULL;
+		a->nfew = 0;
 		a->other = true;
 		out->all += h->count;
 		out->no_octave += h->timed;

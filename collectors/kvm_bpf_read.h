@@ -30,7 +30,7 @@ struct kvm_counts {
 	struct kc_octave *octave;
 	struct kc_busy *busy;
 	uint64_t *dirty; /* 2 * threads */
-	uint64_t *free[KC_POOLS];
+	uint64_t *free[KC_POOLS]; /* threads, slots / KC_CHUNK, octaves */
 	uint64_t lost[KC_TYPES]; /* as of the last reading */
 	uint64_t other, no_octave; /* the same */
 	struct kvm_counts_runs runs; /* the same */

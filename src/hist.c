@@ -159,7 +159,7 @@ int hist_add_few(struct hist *h, const uint32_t *few, unsigned n)
 	uint32_t *c = NULL;
 	int err = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n && few[i]; i++) {
 		unsigned place_of = few[i] >> 16, octave = place_of / HIST_STEPS;
 
 		if (octave >= HIST_OCTAVES)

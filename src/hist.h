@@ -19,8 +19,8 @@ struct hist {
 /* -ENOMEM when the octave cannot be had (the value is then not counted). Counters saturate. */
 int hist_add(struct hist *h, uint64_t ns, uint32_t n);
 /*
- * The same for n steps at once: octave * HIST_STEPS + step in the high half of each, how often in
- * the low one. What is no octave is left out.
+ * The same for n steps at once, or up to the first 0: octave * HIST_STEPS + step in the high half
+ * of each, how often in the low one. What is no octave is left out.
  */
 int hist_add_few(struct hist *h, const uint32_t *few, unsigned n);
 int hist_merge(struct hist *into, const struct hist *from);

@@ -27,6 +27,11 @@
 #define KC_BUCKETS (KC_EXIT_BUCKETS + 64)
 #define KC_CHAIN 16 /* keys a bucket */
 #define KC_CHAIN_FEW 4 /* beyond these only while half of all slots are free */
+/*
+ * Slots that a thread takes at once, so that its keys lie side by side: else each of them would be
+ * in another page, and to come there is what reading them takes.
+ */
+#define KC_CHUNK 8
 #define KC_STALE 8 /* epochs without an event: the key's place is given to another */
 #define KC_FEW 8 /* different times of a key and epoch that need no octave */
 #define KC_IDLE 16 /* reasons of exits in which the guest waits */
@@ -64,6 +69,7 @@ struct kc_config {
 	struct kc_idle idle[KC_IDLE]; /* isa 0: no more */
 };
 
+/* What is free: threads, chunks of slots, octaves. */
 enum kc_pool { KC_POOL_THREADS, KC_POOL_SLOTS, KC_POOL_OCTAVES, KC_POOLS };
 
 /* First, in a cache line that hardly ever changes, what every event asks for. */
@@ -126,7 +132,7 @@ struct kc_count {
 struct kc_slot {
 	__u64 key, tag;
 	__u32 next; /* in its bucket */
-	__u32 unused;
+	__u32 before; /* of a chunk's first slot: that of the thread's chunk before it; 0: none */
 	__u32 octave[KC_OCTAVES];
 };
 
@@ -196,7 +202,9 @@ struct kc_thread {
 	__u32 bucket[KC_BUCKETS];
 	struct kc_open before; /* as this epoch found it */
 	struct kc_half other[2][KC_KINDS_ROOM]; /* of keys that found no place; in no histogram */
-	__u64 room[2];
+	__u32 chunk,
+		used; /* the first slot of its newest chunk, of which so many are keys'; 0: none */
+	__u64 room;
 };
 
 #endif

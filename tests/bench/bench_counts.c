@@ -64,11 +64,15 @@ static struct kvm_counts *counts_new(void)
 	return c;
 }
 
-/* Keys lie apart in memory, as they came: one of each thread, in an order of chance. */
+/* A thread's chunks lie apart in memory, as they were needed: one of each, in an order of chance.
+ */
 static uint32_t slot_of(uint32_t thread, unsigned key)
 {
+	unsigned nth = key / KC_CHUNK;
 	/* 7919 has no divisor in common with their number. */
-	return 1 + key * THREADS + (uint32_t)((thread * 7919ul + key * 4099ul) % THREADS);
+	uint32_t chunk = (uint32_t)((thread * 7919ul + nth * 4099ul) % THREADS);
+
+	return (1 + nth * THREADS + chunk) * KC_CHUNK + key % KC_CHUNK;
 }
 
 static void write_slot(struct kvm_counts *c, uint32_t thread, unsigned key)

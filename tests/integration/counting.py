@@ -49,6 +49,23 @@ def beside_perf():
     n.same(got[1], got[0], "and perf beside it sees each event too")
 
 
+def without_types():
+    """The running kernel's type information is not needed: where events' fields are, their formats say."""
+    types = "/sys/kernel/btf"
+    hidden = os.path.isdir(types)
+    if hidden:
+        n.sh("mount", "-t", "tmpfs", "none", types)
+    try:
+        g = n.Guest("-c", 2, MIX)
+        top = n.Kvmtop("--events-by", "bpf", *ARGS).skip(2)
+        g.go().wait()
+        r = top.settle().end()
+    finally:
+        if hidden:
+            n.unmount(types)
+    n.same(n.only(n.counted(r, g.pid), *KINDS), n.truth(g.counts), "without the kernel's types: the guest's own counts")
+
+
 def full():
     g = n.Guest("-c", 12, MIX)
     top = n.Kvmtop("--events-by", "bpf", *ARGS, env={"KVMTOP_TEST_FEW_KEYS": "1"}).skip(2)
@@ -147,7 +164,7 @@ def costs():
 
 
 def main():
-    parts = {f.__name__: f for f in (beside_perf, full, short_lives, costs, alone, code_of_one, killed)}
+    parts = {f.__name__: f for f in (beside_perf, without_types, full, short_lives, costs, alone, code_of_one, killed)}
     for name in sys.argv[1:] or parts:
         parts[name]()
     n.done()

@@ -16,15 +16,17 @@
 #include "kvm_bpf_read.h"
 
 #define N 64
+#define SLOTS 128
 #define MANY 60
+#define TWO_CHUNKS (KC_CHUNK + 5)
 #define ROOM 64
 
 struct memory {
 	struct kvm_counts c;
 	struct kc_control control;
 	struct kc_thread thread[N];
-	struct kc_slot slot[N];
-	struct kc_count count[2 * N];
+	struct kc_slot slot[SLOTS];
+	struct kc_count count[2 * SLOTS];
 	struct kc_octave octave[N];
 	struct kc_busy busy[2];
 	uint64_t dirty[2 * N], free[KC_POOLS][N];
@@ -75,7 +77,7 @@ static int setup(void **state)
 	assert_non_null(m);
 	m->c = (struct kvm_counts){
 		.threads = N,
-		.slots = N,
+		.slots = SLOTS,
 		.octaves = N,
 		.cpus = 2,
 		.control = &m->control,
@@ -113,10 +115,28 @@ static struct kvm_counts_state read_at(struct memory *m, int64_t watermark)
 	return s;
 }
 
+static unsigned entries(enum kc_pool pool)
+{
+	return pool == KC_POOL_SLOTS ? SLOTS / KC_CHUNK : N;
+}
+
 static uint32_t take(struct memory *m, enum kc_pool pool)
 {
 	assert_true(m->control.head[pool] != m->control.tail[pool]);
-	return (uint32_t)m->free[pool][m->control.head[pool]++ & (N - 1)];
+	return (uint32_t)m->free[pool][m->control.head[pool]++ & (entries(pool) - 1)];
+}
+
+/* As take_slot() does. */
+static uint32_t take_slot(struct memory *m, struct kc_thread *t)
+{
+	if (!t->chunk || t->used == KC_CHUNK) {
+		uint32_t chunk = KC_CHUNK * take(m, KC_POOL_SLOTS);
+
+		m->slot[chunk].before = t->chunk;
+		t->chunk = chunk;
+		t->used = 0;
+	}
+	return t->chunk + t->used++;
 }
 
 /* As find_thread() and touch() do. */
@@ -135,10 +155,10 @@ static uint32_t put_thread(struct memory *m, uint32_t tid, int32_t vcpu)
 static uint32_t put_slot(struct memory *m, uint32_t thread, uint64_t key, uint64_t tag,
 			 uint32_t count)
 {
-	uint32_t i = take(m, KC_POOL_SLOTS), half = m->control.epoch & 1;
-	struct kc_slot *s = &m->slot[i];
 	struct kc_thread *t = &m->thread[thread];
-	struct kc_count *h = &m->count[half * N + i];
+	uint32_t i = take_slot(m, t), half = m->control.epoch & 1;
+	struct kc_slot *s = &m->slot[i];
+	struct kc_count *h = &m->count[half * SLOTS + i];
 
 	s->key = key;
 	s->tag = tag;
@@ -274,13 +294,13 @@ static void memory_of_ended_threads_is_free_again(void **state)
 	for (unsigned round = 0; round < 1000; round++) {
 		uint32_t t = put_thread(m, 100 + round, 0);
 
-		for (unsigned k = 0; k < 5; k++)
+		for (unsigned k = 0; k < TWO_CHUNKS; k++)
 			put_slot(m, t, k, KC_TAG(KIND_MSR, DIR_READ, 0), 1);
 		m->thread[t].dead = 1;
 		/* Every other one had an event in the next epoch: it is freed a reading later. */
 		m->thread[t].epoch += round & 1;
 		read_at(m, round);
-		assert_int_equal(m->n, 5);
+		assert_int_equal(m->n, TWO_CHUNKS);
 		assert_int_equal(m->open[0].open, 0);
 		if (!(round & 1))
 			continue;
@@ -290,7 +310,7 @@ static void memory_of_ended_threads_is_free_again(void **state)
 		assert_int_equal(m->n, 0);
 	}
 	for (unsigned pool = 0; pool < KC_POOLS; pool++)
-		assert_int_equal(nfree(m, pool), N - 1);
+		assert_int_equal(nfree(m, pool), entries(pool) - 1);
 }
 
 static void what_found_no_place(void **state)
@@ -324,12 +344,12 @@ static void few_times_and_an_octave(void **state)
 	struct memory *m = *state;
 	uint32_t t = put_thread(m, 1, 0), half = m->control.epoch & 1;
 	uint32_t i = put_slot(m, t, 1, KC_TAG(KIND_MSR, 0, 0), 4);
-	struct kc_count *h = &m->count[half * N + i];
+	struct kc_count *h = &m->count[half * SLOTS + i];
 
 	h->few[0] = KC_PLACE(5, 2) << 16 | 3;
 	h->few[1] = KC_PLACE(9, 31) << 16 | KC_FEW_MAX;
 	i = put_slot(m, t, 2, KC_TAG(KIND_MSR, 0, 0), 1);
-	m->count[half * N + i].sums.octaves = 0;
+	m->count[half * SLOTS + i].sums.octaves = 0;
 	read_at(m, 1000);
 	assert_int_equal(m->n, 2);
 	assert_int_equal(m->times[0], 0);
@@ -345,7 +365,7 @@ static void many_keys(void **state)
 	for (uint64_t key = 0; key < MANY; key++) {
 		uint32_t i = put_slot(m, t, key, KC_TAG(KIND_MSR, 0, 0), 1);
 
-		m->count[half * N + i].sums.octaves = 0;
+		m->count[half * SLOTS + i].sums.octaves = 0;
 	}
 	read_at(m, 1000);
 	assert_int_equal(m->n, MANY);
@@ -380,15 +400,15 @@ static void damaged_memory(void **state)
 	uint32_t t = put_thread(m, 1, 0), half = m->control.epoch & 1, i;
 
 	i = put_slot(m, t, 1, KC_TAG(KIND_MSR, 0, 0), 1);
-	m->count[half * N + i].sums.next = i; /* a ring */
-	m->count[half * N + i].sums.octaves = UINT64_MAX;
+	m->count[half * SLOTS + i].sums.next = i; /* a ring */
+	m->count[half * SLOTS + i].sums.octaves = UINT64_MAX;
 	m->slot[i].octave[7] = N + 1;
 	m->control.dirty[half] = 10 * N;
 	m->dirty[half * N + 1] = 1ull << 40;
 	m->thread[t].dead = 1;
-	m->thread[t].bucket[1] = N;
-	m->c.slots = 4;
-	m->count[half * 4 + i] = m->count[half * N + i];
+	m->slot[i].before = i; /* another one */
+	m->c.slots = 2 * KC_CHUNK;
+	m->count[half * m->c.slots + i] = m->count[half * SLOTS + i];
 	read_at(m, 1000);
 	assert_true(m->n >= 1);
 }
