@@ -30,23 +30,43 @@ static struct ex_cell *cell_vm(struct exits *x, struct ex_vcpu *v, struct ex_cel
 	return c->vm;
 }
 
-static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
+/* Where a key is counted; the last two as struct ex_open has them. */
+struct ex_place {
+	struct ex_cell *cell, *vm_cell;
+	bool idle, direct;
+};
+
+static bool find_place(struct exits *x, struct ex_vcpu *v, const struct ex_key *k,
+		       struct ex_place *p)
 {
-	struct ex_cell *c = ex_set_get(&v->set, &o->key, x->vcpu_keys);
+	struct ex_cell *c = ex_set_get(&v->set, k, x->vcpu_keys);
 
 	if (!c) {
 		x->lost++; /* no memory */
 		return false;
 	}
-	o->cell = c;
-	o->evicted = c->evicted;
-	o->direct = c->other;
-	o->idle = c->idle;
-	if (c->other && o->key.kind == KIND_VMEXIT)
-		o->idle = kvm_names_idle(o->key.isa, o->key.key);
-	o->vm_cell = c->other ? vm_cell(x, v->vm, &o->key) : cell_vm(x, v, c, &o->key);
-	if (o->vm_cell)
-		o->vm_evicted = o->vm_cell->evicted;
+	p->cell = c;
+	p->direct = c->other;
+	p->idle = c->idle;
+	if (c->other && k->kind == KIND_VMEXIT)
+		p->idle = kvm_names_idle(k->isa, k->key);
+	p->vm_cell = c->other ? vm_cell(x, v->vm, k) : cell_vm(x, v, c, k);
+	return true;
+}
+
+static bool find_cells(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
+{
+	struct ex_place p;
+
+	if (!find_place(x, v, &o->key, &p))
+		return false;
+	o->cell = p.cell;
+	o->evicted = p.cell->evicted;
+	o->direct = p.direct;
+	o->idle = p.idle;
+	o->vm_cell = p.vm_cell;
+	if (p.vm_cell)
+		o->vm_evicted = p.vm_cell->evicted;
 	return true;
 }
 
@@ -380,14 +400,15 @@ static struct ex_key pair_key(enum kvm_kind kind, uint64_t key, uint32_t isa, ui
 }
 
 /* Keys that the source could not tell apart are `other` here as well, whatever place there is. */
-static bool find_other(struct exits *x, struct ex_vcpu *v, struct ex_open *o)
+static bool find_other(struct exits *x, struct ex_vcpu *v, const struct ex_key *k,
+		       struct ex_place *p)
 {
-	o->cell = ex_set_other(&v->set, &o->key);
-	o->vm_cell = ex_set_other(&v->vm->set, &o->key);
-	o->direct = true;
-	o->idle = true; /* who knows: it is not in %EXIT */
-	x->lost += !o->cell; /* no memory */
-	return o->cell;
+	p->cell = ex_set_other(&v->set, k);
+	p->vm_cell = ex_set_other(&v->vm->set, k);
+	p->direct = true;
+	p->idle = true; /* who knows: it is not in %EXIT */
+	x->lost += !p->cell; /* no memory */
+	return p->cell;
 }
 
 static void add_times(struct hist *h, const struct aggregate *a)
@@ -401,24 +422,25 @@ static void add_times(struct hist *h, const struct aggregate *a)
 static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a)
 {
 	bool is_exit = a->kind == KIND_VMEXIT;
-	struct ex_open o = {.key = pair_key(a->kind, a->key, a->isa, a->dir)};
+	struct ex_key key = pair_key(a->kind, a->key, a->isa, a->dir);
 	struct ex_acc acc = {a->count, a->timed, a->sum_ns, a->min_ns, a->max_ns, a->sumsq};
+	struct ex_place p;
 
-	if (a->other ? !find_other(x, v, &o) : !find_cells(x, v, &o))
+	if (a->other ? !find_other(x, v, &key, &p) : !find_place(x, v, &key, &p))
 		return;
 	v->touched = true;
 	x->accesses += is_exit || a->kind == KIND_HALT ? 0 : a->count;
-	ex_acc_add(&o.cell->now, &acc);
-	if (o.direct && o.vm_cell)
-		ex_acc_add(&o.vm_cell->now, &acc);
-	if (is_exit && !o.idle)
-		v->exit_ns += a->within_ns;
-	if (o.vm_cell)
-		add_times(&o.vm_cell->now_hist, a);
+	ex_acc_add(&p.cell->now, &acc);
+	if (p.direct && p.vm_cell)
+		ex_acc_add(&p.vm_cell->now, &acc);
+	if (p.vm_cell)
+		add_times(&p.vm_cell->now_hist, a);
 	if (v->detail)
-		add_times(&o.cell->now_hist, a);
-	if (is_exit && !o.idle)
-		add_times(&v->hist, a);
+		add_times(&p.cell->now_hist, a);
+	if (!is_exit || p.idle)
+		return;
+	v->exit_ns += a->within_ns;
+	add_times(&v->hist, a);
 }
 
 static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t pid, int32_t vcpu_id)

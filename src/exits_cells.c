@@ -2,9 +2,9 @@
 /*
  * The tables of exits: finding, making, giving up and adding cells.
  *
- * A guest has few reasons at a time, so a table is a short array, searched from the front, in
- * which a hit moves one place ahead: the busy keys are found at once. Where it is long (a VM's, and
- * ports or MSRs of a guest that boots) a hash says where in it each key is.
+ * A table of few keys is a short array, searched from the front, in which a hit moves one place
+ * ahead: the busy keys are found at once. Where it is longer a hash says where in it each key is,
+ * or at once that it is not there.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,21 +15,7 @@
 #include "kvm_names.h"
 
 #define TAG_VACANT UINT32_MAX /* no event has it: dir is below 4 */
-#define FEW 8 /* slots that are looked through one by one */
-
-void ex_acc_add(struct ex_acc *into, const struct ex_acc *from)
-{
-	into->count += from->count;
-	if (!from->timed)
-		return;
-	if (!into->timed || from->min < into->min)
-		into->min = from->min;
-	if (from->max > into->max)
-		into->max = from->max;
-	into->timed += from->timed;
-	into->sum += from->sum;
-	into->sumsq += from->sumsq;
-}
+#define FEW 4 /* slots that are looked through one by one */
 
 double ex_acc_stderr_pct(const struct ex_acc *a)
 {
@@ -45,26 +31,9 @@ double ex_acc_stderr_pct(const struct ex_acc *a)
 
 /* ---- where a key is ---- */
 
-static unsigned home(const struct ex_table *t, uint64_t key, uint32_t tag)
-{
-	return (unsigned)(((key ^ (uint64_t)tag << 40) * 0x9e3779b97f4a7c15u) >> 48) & t->mask;
-}
-
-/* A slot that was given up has no key: it is passed by. */
-static struct ex_cell *find_by_hash(const struct ex_table *t, uint64_t key, uint32_t tag)
-{
-	for (unsigned i = home(t, key, tag); t->place[i]; i = (i + 1) & t->mask) {
-		const struct ex_slot *s = &t->slot[t->place[i] - 1];
-
-		if (s->key == key && s->tag == tag)
-			return s->cell;
-	}
-	return NULL;
-}
-
 static void set_place(struct ex_table *t, unsigned at)
 {
-	unsigned i = home(t, t->slot[at].key, t->slot[at].tag);
+	unsigned i = ex_table_home(t, t->slot[at].key, t->slot[at].tag);
 
 	while (t->place[i])
 		i = (i + 1) & t->mask;
@@ -89,7 +58,7 @@ static void make_places(struct ex_table *t)
 
 	if (t->room <= FEW)
 		return;
-	while (n < 2u * t->room)
+	while (n < 4u * t->room)
 		n *= 2;
 	free(t->place);
 	t->place = calloc(n, sizeof(*t->place));
@@ -97,16 +66,12 @@ static void make_places(struct ex_table *t)
 	set_places(t);
 }
 
-static struct ex_cell *find_slot(struct ex_table *t, const struct ex_key *k)
+struct ex_cell *ex_table_search(struct ex_table *t, uint64_t key, uint32_t tag)
 {
-	uint32_t tag = ex_tag(k->isa, k->dir);
-
-	if (t->place)
-		return find_by_hash(t, k->key, tag);
 	for (unsigned i = 0; i < t->n; i++) {
 		struct ex_slot hit = t->slot[i];
 
-		if (hit.key != k->key || hit.tag != tag)
+		if (hit.key != key || hit.tag != tag)
 			continue;
 		if (i) {
 			t->slot[i] = t->slot[i - 1];
@@ -115,11 +80,6 @@ static struct ex_cell *find_slot(struct ex_table *t, const struct ex_key *k)
 		return hit.cell;
 	}
 	return NULL;
-}
-
-struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k)
-{
-	return find_slot(&s->kind[k->kind], k);
 }
 
 /* ---- making and giving up ---- */
@@ -189,13 +149,10 @@ static struct ex_cell *take_vacant(struct ex_table *t, const struct ex_key *k)
 	return s->cell;
 }
 
-struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, unsigned most)
+struct ex_cell *ex_table_make(struct ex_table *t, const struct ex_key *k, unsigned most)
 {
-	struct ex_table *t = &s->kind[k->kind];
-	struct ex_cell *c = find_slot(t, k);
+	struct ex_cell *c;
 
-	if (c)
-		return c;
 	if (t->vacant)
 		return take_vacant(t, k);
 	if (t->n >= most || reserve(t, most))

@@ -67,10 +67,45 @@ static inline uint32_t ex_tag(uint32_t isa, uint8_t dir)
 	return isa << 8 | dir;
 }
 
-/* The cell of a key, NULL where it has none. */
-struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k);
+static inline unsigned ex_table_home(const struct ex_table *t, uint64_t key, uint32_t tag)
+{
+	return (unsigned)(((key ^ (uint64_t)tag << 40) * 0x9e3779b97f4a7c15u) >> 48) & t->mask;
+}
+
+/* In a table without `place`. */
+struct ex_cell *ex_table_search(struct ex_table *t, uint64_t key, uint32_t tag);
+/* The cell of a key that has none in it, `other` where that has its most keys. NULL: no memory. */
+struct ex_cell *ex_table_make(struct ex_table *t, const struct ex_key *k, unsigned most);
+
+/* The cell of a key, NULL where it has none. A slot that was given up has no key: it is passed by.
+ */
+static inline struct ex_cell *ex_set_find(struct ex_set *s, const struct ex_key *k)
+{
+	struct ex_table *t = &s->kind[k->kind];
+	uint32_t tag = ex_tag(k->isa, k->dir);
+
+	if (!t->place)
+		return ex_table_search(t, k->key, tag);
+	for (unsigned i = ex_table_home(t, k->key, tag); t->place[i]; i = (i + 1) & t->mask) {
+		const struct ex_slot *at = &t->slot[t->place[i] - 1];
+
+		if (at->key == k->key && at->tag == tag)
+			return at->cell;
+	}
+	return NULL;
+}
+
 /* The same, made at first use; `other` when a kind has its most keys. NULL: no memory. */
-struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, unsigned most);
+static inline struct ex_cell *ex_set_get(struct ex_set *s, const struct ex_key *k, unsigned most)
+{
+	struct ex_table *t = &s->kind[k->kind];
+	struct ex_cell *c = ex_set_find(s, k);
+
+	if (c)
+		return c;
+	return !t->vacant && t->n >= most && t->other ? t->other : ex_table_make(t, k, most);
+}
+
 /* The cell of what has no key; NULL: no memory. */
 struct ex_cell *ex_set_other(struct ex_set *s, const struct ex_key *k);
 /*
@@ -108,7 +143,20 @@ static inline void ex_acc_time(struct ex_acc *a, uint64_t ns)
 	a->sumsq += (unsigned __int128)ns * ns;
 }
 
-void ex_acc_add(struct ex_acc *into, const struct ex_acc *from);
+static inline void ex_acc_add(struct ex_acc *into, const struct ex_acc *from)
+{
+	into->count += from->count;
+	if (!from->timed)
+		return;
+	if (!into->timed || from->min < into->min)
+		into->min = from->min;
+	if (from->max > into->max)
+		into->max = from->max;
+	into->timed += from->timed;
+	into->sum += from->sum;
+	into->sumsq += from->sumsq;
+}
+
 /* Relative standard error of the mean in percent, 0 for fewer than two. */
 double ex_acc_stderr_pct(const struct ex_acc *a);
 

@@ -134,8 +134,13 @@ static void unhash(struct exits *x, struct ex_thread *t)
 
 void exits_fetch_tables(const struct ex_vcpu *v)
 {
-	for (int k = 0; k < KIND_NR; k++)
-		fetch(v->set.kind[k].slot, v->set.kind[k].n * sizeof(struct ex_slot));
+	for (int k = 0; k < KIND_NR; k++) {
+		const struct ex_table *t = &v->set.kind[k];
+
+		fetch(t->slot, t->n * sizeof(struct ex_slot));
+		if (t->place)
+			fetch(t->place, (t->mask + 1u) * sizeof(*t->place));
+	}
 	if (v->hist.used)
 		fetch(v->hist.octave,
 		      sizeof(*v->hist.octave) * (size_t)__builtin_popcountll(v->hist.used));
