@@ -238,7 +238,7 @@ static int stream_open(struct run *r, const struct merge_input *in, struct merge
 	return rc < 0 ? rc : 0;
 }
 
-/* The CPU and those behind it that are in one stream with it. False: all that have lines are. */
+/* The CPU and those behind it that are in one stream with it. True: there are others with lines. */
 static bool take_alike(const struct merge_input *g, size_t first, struct tracetext_cpus *taken,
 		       struct tracetext_cpus *out)
 {

@@ -131,17 +131,10 @@ static int note_back(struct merge_cpu *c)
 	bool near = c->equal && c->events - c->equal < MERGE_PAGE;
 
 	c->backs++;
-	if (c->nlate == LATE_MOST || c->nlate + 1 < c->backs)
+	if (c->nlate == LATE_MOST)
 		return 0;
-	if (c->nlate == c->late_room) {
-		size_t room = c->late_room ? 2 * c->late_room : 16;
-		uint64_t *more = reallocarray(c->late, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		c->late = more;
-		c->late_room = room;
-	}
+	if (!grow(&c->late, c->nlate, &c->late_room, sizeof(*c->late)))
+		return -ENOMEM;
 	c->late[c->nlate++] = near ? c->equal : 0;
 	return 0;
 }
