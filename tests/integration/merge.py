@@ -317,7 +317,7 @@ class Recorded:
 
 
 def recorded_guest():
-    """A QEMU guest's own trace beside its host's, recorded in the lab (merged.py makes such ones and judges them so)."""
+    """A QEMU guest's own trace beside its host's, recorded in the lab (tsc_merged.py makes such ones and judges them so)."""
     data = os.path.join(n.TOP, "tests/data/ftrace/guest-tsc-6.1-svm")
     paths = []
     for what in ("host", "guest"):

@@ -3,8 +3,8 @@
 # limit: 240
 # by-hand: yes, it switches so many tracepoints that the emulation fails in every second run (run.sh)
 """In the lab (run.sh): `kvmtop trace` of QEMU guests, whose kernels trace themselves, both halves by its own scripts. In
-what is merged each event of a guest lies between its vCPU's kvm_entry and kvm_exit, as in merged.py, which
-switches on less and runs with the others."""
+what is merged each event of a guest lies between its vCPU's kvm_entry and kvm_exit, as in tsc_merged.py,
+which switches on less and runs with the others; and so with two guests at once."""
 
 import os
 import subprocess

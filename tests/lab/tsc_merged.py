@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 # limit: 240
-"""In the lab (run.sh): QEMU guests trace themselves while the host traces KVM, and kvmtop merge puts each event of a guest
+"""In the lab (run.sh): a QEMU guest traces itself while the host traces KVM, and kvmtop merge puts each event of the guest
 between its vCPU's kvm_entry and kvm_exit: with one offset, with a vCPU that writes its TSC meanwhile, forwards and
-back, with vCPUs of different offsets, and with two guests at once. It takes the offsets from the host's trace and of the
-running VMs by itself.
+back, and with vCPUs of different offsets. It takes the offsets from the host's trace and of the running VM by itself.
+Two guests at once are in trace.py.
 
 Each tracepoint is switched on once and off once, and few of them: patching kernels is what the emulation does not stand (run.sh)."""
 
@@ -73,38 +73,32 @@ class Host:
             to.write(f.read())
 
 
-def script(guest, text, to):
-    """A shell of the guest's that runs it; its output goes into the file."""
-    with open(f"{TMP}/{guest.name}.sh", "w", encoding="ascii") as f:
+def script(guest, text, to, name):
+    """A shell of the guest's runs it; its output goes into the file. What it said on its standard error."""
+    with open(f"{TMP}/script", "w", encoding="ascii") as f:
         f.write(text)
-    with open(f"{TMP}/{guest.name}.sh", "rb") as f, open(to, "wb") as out:
-        return n.child([*guest.shell(), "sh"], stdin=f, stdout=out, stderr=subprocess.PIPE, text=True)
-
-
-def ended(shell, name):
-    """What it said on its standard error."""
-    said = shell.communicate()[1]
+    with open(f"{TMP}/script", "rb") as f, open(to, "wb") as out:
+        shell = n.child([*guest.shell(), "sh"], stdin=f, stdout=out, stderr=subprocess.PIPE, text=True)
+        said = shell.communicate()[1]
     n.same(shell.returncode, 0, f"{name}: the guest's half")
     return said
 
 
-def traced(host, guests, name, command=":"):
-    """Host and guests at once, merged by their names; what the guests said."""
+def traced(host, guest, name, command=":"):
+    """Host and guest at once, merged by its name; what the guest said."""
     host.begin()
-    shells = [script(g, TRACE % command, f"{TMP}/{g.name}.txt") for g in guests]
-    said = "".join(ended(s, f"{name}, {g.name}") for s, g in zip(shells, guests))
+    said = script(guest, TRACE % command, f"{TMP}/guest.txt", name)
     host.end(f"{TMP}/host.txt")
-    words = [w for g in guests for w in ("-G", f"{g.name}={TMP}/{g.name}.txt")]
-    r = n.run("merge", "-H", f"{TMP}/host.txt", *words, limit=300)
+    r = n.run("merge", "-H", f"{TMP}/host.txt", "-G", f"{guest.name}={TMP}/guest.txt", limit=300)
     n.same((r.returncode, r.stderr), (0, ""), f"{name}: merged")
-    placed = Placed(r.stdout, guests)
+    placed = Placed(r.stdout, [guest])
     placed.check(name)
     return placed, said
 
 
 def writes(host, guest, name, cycles):
     """vCPU 0 goes on with another TSC in the middle of its trace; by how much, all in all."""
-    placed, said = traced(host, [guest], name, f"/write_tsc 0 {cycles}")
+    placed, said = traced(host, guest, name, f"/write_tsc 0 {cycles}")
     values = in_the_middle(placed, guest, name, cycles)
     n.same("".join(f"{b - a}\n" for a, b in zip(values, values[1:])), said, f"{name}: by as much as it says")
     return values[-1] - values[0]
@@ -112,24 +106,22 @@ def writes(host, guest, name, cycles):
 
 def main():
     if why := lab_guests.missing():
-        n.skip("traces of guests", why)
+        n.skip("traces of a guest", why)
         n.done()
-    guests = lab_guests.pair()
-    web01 = guests[0]
+    web01, = lab_guests.start(("web01",))
+    web01.ready().rest()
     host = Host()
-    for g in guests:
-        n.same(ended(script(g, PREPARE, os.devnull), f"{g.name} gets ready"), "", f"{g.name}: without a word")
-        g.load("hop")
-    placed, said = traced(host, [web01], "one guest")
-    n.same(said, "", "one guest: without a word")
+    n.same(script(web01, PREPARE, os.devnull, "it gets ready"), "", "it gets ready: without a word")
+    web01.load("hop")
+    placed, said = traced(host, web01, "one offset")
+    n.same(said, "", "one offset: without a word")
     moved = writes(host, web01, "a guest that writes its TSC", CYCLES)
-    both, _ = traced(host, guests, "two guests")
-    n.same(apart(both), apart(placed) + moved, "two guests: web01's vCPUs have different offsets")
+    two, _ = traced(host, web01, "two offsets")
+    n.same(apart(two), apart(placed) + moved, "two offsets: those of its vCPUs are as far apart as it moved one")
     writes(host, web01, "a guest that sets its TSC back", -CYCLES)
     os.rmdir(host.at)
-    for g in guests:
-        g.rest()
-        n.same(ended(script(g, f"rmdir {GUEST}", os.devnull), f"{g.name} tidies up"), "", f"{g.name}: nothing stays")
+    web01.rest()
+    n.same(script(web01, f"rmdir {GUEST}", os.devnull, "it tidies up"), "", "it tidies up: nothing stays")
     n.done()
 
 
