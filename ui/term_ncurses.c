@@ -34,6 +34,7 @@ struct terminal {
 		int32_t fg, bg;
 	} pair[MAX_PAIRS];
 	int npairs, pair_limit;
+	struct surface *shown; /* what ncurses has of the last picture; NULL: nothing for sure */
 };
 
 /*
@@ -266,6 +267,7 @@ void term_close(struct terminal *t)
 	disarm_rescue();
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &t->tty);
 	delscreen(t->screen);
+	surface_free(t->shown);
 	free(t);
 }
 
@@ -295,6 +297,8 @@ void term_resized(struct terminal *t)
 {
 	struct winsize w;
 
+	surface_free(t->shown); /* what is cut off does not come back by itself */
+	t->shown = NULL;
 	if (ioctl(fileno(t->out), TIOCGWINSZ, &w) == 0 && w.ws_row > 0 && w.ws_col > 0)
 		resizeterm(w.ws_row, w.ws_col);
 }
@@ -397,20 +401,47 @@ static void put_cell(struct terminal *t, int y, int x, const struct surf_cell *c
 		mvadd_wch(y, x + 1, &cc);
 }
 
+static bool same_cell(const struct surf_cell *a, const struct surf_cell *b)
+{
+	return a->cp == b->cp && a->mark == b->mark && a->width == b->width && a->role == b->role &&
+	       a->attr == b->attr;
+}
+
+/*
+ * Most of a picture is that of the interval before. ncurses finds out for itself, but a cell costs
+ * more on its way there than all that was done to draw it.
+ */
+static void put_cells(struct terminal *t, const struct surface *s, int rows, int cols, bool all)
+{
+	bool anew = all || !t->shown || t->shown->rows != rows || t->shown->cols != cols;
+
+	if (anew) {
+		surface_free(t->shown);
+		t->shown = surface_new(rows, cols); /* without memory each time all of it */
+		erase();
+	}
+	for (int y = 0; y < rows; y++)
+		for (int x = 0; x < cols; x++) {
+			const struct surf_cell *c = &s->cell[(ptrdiff_t)y * s->cols + x];
+			struct surf_cell *was =
+				t->shown ? &t->shown->cell[(ptrdiff_t)y * cols + x] : NULL;
+
+			if (was && !anew && same_cell(was, c))
+				continue;
+			if (c->width)
+				put_cell(t, y, x, c);
+			if (was)
+				*was = *c;
+		}
+}
+
 void term_show(struct terminal *t, const struct surface *s, bool all)
 {
 	int rows = s->rows < LINES ? s->rows : LINES, cols = s->cols < COLS ? s->cols : COLS;
 
 	if (all)
 		clearok(stdscr, TRUE);
-	erase();
-	for (int y = 0; y < rows; y++)
-		for (int x = 0; x < cols; x++) {
-			const struct surf_cell *c = &s->cell[(ptrdiff_t)y * s->cols + x];
-
-			if (c->width)
-				put_cell(t, y, x, c);
-		}
+	put_cells(t, s, rows, cols, all);
 	if (s->cur_y >= 0 && s->cur_y < rows && s->cur_x >= 0 && s->cur_x < cols) {
 		move(s->cur_y, s->cur_x);
 		curs_set(1);
