@@ -13,12 +13,12 @@
 
 #include "clock.h"
 #include "guest_sampling.h"
+#include "ip_batch.h"
 #include "kvm_access.h"
 #include "perf_rings.h"
 #include "sampling_event.h"
 #include "sysroot.h"
 
-#define BATCH 128
 #define SLOT 0 /* the one event in the rings */
 #define RING_BYTES (128u << 10) /* 3,000 samples: three seconds of the default rate */
 #define MARGIN (5 * NS_PER_MS)
@@ -46,8 +46,7 @@ struct sampling {
 	int open_error; /* -errno of hardware cycles that could not be opened */
 	int64_t used, retry_at, last_drain, since, throttled_at;
 	uint64_t throttled, lost, undecoded;
-	struct ip_sample batch[BATCH];
-	size_t filled;
+	struct ip_batch batch;
 	char why[PROBE_TEXT];
 };
 
@@ -92,6 +91,7 @@ bool ip_sample_decode(const struct perf_event_header *h, struct ip_sample *out)
 		return false;
 	out->domain = (uint8_t)domains[mode];
 	out->caller = DOMAIN_IS_GUEST(out->domain) ? guest_chain(h, 1) : 0;
+	out->n = 1;
 	return record_ip(h, &out->ip, &out->pid, &out->tid);
 }
 
@@ -99,9 +99,9 @@ static void flush(struct sampling *st)
 {
 	const struct sink *sink = st->env.sink;
 
-	if (st->filled && sink->ips)
-		sink->ips(sink->ips_ctx, st->batch, st->filled);
-	st->filled = 0;
+	if (st->batch.n && sink->ips)
+		sink->ips(sink->ips_ctx, st->batch.s, st->batch.n);
+	ip_batch_clear(&st->batch);
 }
 
 static bool taken(const struct sampling *st, uint8_t domain)
@@ -128,29 +128,36 @@ static void see_chain(struct sampling *st, const struct perf_event_header *h)
 		st->chainless++;
 }
 
+static void take(struct sampling *st, struct ip_sample *s)
+{
+	/* Where an idle CPU is nobody asks: they are all alike. */
+	if (!s->tid && s->domain == DOMAIN_HOST_KERNEL)
+		s->ip = 0;
+	if (ip_batch_add(&st->batch, s))
+		return;
+	flush(st);
+	(void)ip_batch_add(&st->batch, s); /* there is room now */
+}
+
 static void on_batch(void *ctx, const struct ring_record *r, size_t n)
 {
 	struct sampling *st = ctx;
 
 	for (size_t i = 0; i < n; i++) {
-		struct ip_sample *s = &st->batch[st->filled];
+		struct ip_sample s;
 
 		if (r[i].h->type != PERF_RECORD_SAMPLE) {
 			other_record(st, &r[i]);
 			continue;
 		}
-		if (!ip_sample_decode(r[i].h, s)) {
+		if (!ip_sample_decode(r[i].h, &s)) {
 			st->undecoded++;
 			continue;
 		}
-		if (DOMAIN_IS_GUEST(s->domain) && !st->chains_told && st->chains)
+		if (DOMAIN_IS_GUEST(s.domain) && !st->chains_told && st->chains)
 			see_chain(st, r[i].h);
-		if (r[i].time <= st->since || !taken(st, s->domain))
-			continue;
-		s->time = r[i].time;
-		s->cpu = r[i].ring->cpu;
-		if (++st->filled == BATCH)
-			flush(st);
+		if (r[i].time > st->since && taken(st, s.domain))
+			take(st, &s);
 	}
 }
 

@@ -10,8 +10,8 @@
 extern const struct collector collector_guest_sampling;
 
 /*
- * A sample's record (IP|TID|TIME, and CALLCHAIN where the event has it); all but time and cpu.
- * False: it is none, or cut short.
+ * A sample's record (IP|TID|TIME, and CALLCHAIN where the event has it), as one sample. False: it
+ * is none, or cut short.
  */
 bool ip_sample_decode(const struct perf_event_header *h, struct ip_sample *out);
 /* Whether its call chain is marked as a guest's, which only some kernels can tell. */

@@ -19,9 +19,26 @@
 
 #define FILE_MIN (64u << 10)
 #define FILE_MAX (8u << 20) /* /proc/schedstat of 4096 CPUs, with its domains' lines, is less */
-/* Ticks, unless the list of tasks is on screen: they cost four calls each, most of an idle tick. */
+/*
+ * Ticks, unless the list of tasks is on screen: they cost four calls each, most of an idle tick.
+ * Where nothing of the host's own is busy they would explain nothing.
+ */
 #define TASKS_EVERY 5
+#define TASKS_SELDOM 30
 #define MAX_CPUS 4096
+
+/* Read at each tick; the kernel's own are held open: opening costs more than reading. */
+enum host_file { FILE_STAT, FILE_SCHEDSTAT, FILE_MEMINFO, FILE_LOADAVG, FILE_NR };
+
+static const struct {
+	const char *path;
+	bool piece; /* the kernel writes it in one */
+} files[FILE_NR] = {
+	[FILE_STAT] = {"proc/stat", true},
+	[FILE_SCHEDSTAT] = {"proc/schedstat", false},
+	[FILE_MEMINFO] = {"proc/meminfo", true},
+	[FILE_LOADAVG] = {"proc/loadavg", true},
+};
 
 struct host_cpu {
 	const struct collector_env *env;
@@ -30,17 +47,30 @@ struct host_cpu {
 	unsigned ncpu;
 	int *slot; /* CPU number → index + 1 */
 	uint64_t online_set; /* which CPUs were on in the last reading, as a sum of hashes */
+	int fd[FILE_NR]; /* held; negative: none */
 	char *buf; /* grows to the largest file */
 	size_t size;
 	unsigned tick;
-	bool want_tasks;
+	unsigned tasks_tick; /* in which they were read last */
+	unsigned task_readings;
+	bool tasks_late; /* … after so long that it says little of the last interval */
+	bool want_tasks, others_quiet;
 };
 
-/* Reads a file whole; what is beyond FILE_MAX is cut. Length or -errno. */
-static ssize_t read_whole(const struct sysroot *root, const char *path, char **buf, size_t *size)
+static ssize_t read_once(const struct sysroot *root, enum host_file f, int fd, char *buf,
+			 size_t size)
+{
+	if (fd < 0)
+		return sysroot_read(root, files[f].path, buf, size);
+	return files[f].piece ? fd_read_once(fd, buf, size) : fd_read_all(fd, buf, size);
+}
+
+/* Reads a file whole; what is beyond FILE_MAX is cut. fd < 0: it is opened. Length or -errno. */
+static ssize_t read_whole(const struct sysroot *root, enum host_file f, int fd, char **buf,
+			  size_t *size)
 {
 	for (;;) {
-		ssize_t n = *buf ? sysroot_read(root, path, *buf, *size) : -EFBIG;
+		ssize_t n = *buf ? read_once(root, f, fd, *buf, *size) : -EFBIG;
 		size_t more = *size ? *size * 2 : FILE_MIN;
 		char *grown;
 
@@ -56,12 +86,24 @@ static ssize_t read_whole(const struct sysroot *root, const char *path, char **b
 	}
 }
 
+static ssize_t read_file(struct host_cpu *h, enum host_file f)
+{
+	const struct sysroot *root = h->env->root;
+
+	if (h->fd[f] < 0 && sysroot_is_live(root))
+		h->fd[f] = sysroot_openat(root, files[f].path, O_RDONLY);
+	return read_whole(root, f, h->fd[f], &h->buf, &h->size);
+}
+
 static void host_close(void *state)
 {
 	struct host_cpu *h = state;
 
 	if (!h)
 		return;
+	for (int f = 0; f < FILE_NR; f++)
+		if (h->fd[f] >= 0)
+			close(h->fd[f]);
 	host_tasks_free(h->tasks);
 	free(h->cpu);
 	free(h->slot);
@@ -76,6 +118,8 @@ static int host_open(const struct collector_env *env, void **state)
 	if (!h)
 		return -ENOMEM;
 	h->env = env;
+	for (int f = 0; f < FILE_NR; f++)
+		h->fd[f] = -1;
 	h->slot = calloc(MAX_CPUS, sizeof(*h->slot));
 	h->tasks = host_tasks_new(env);
 	if (!h->slot || !h->tasks) {
@@ -88,7 +132,10 @@ static int host_open(const struct collector_env *env, void **state)
 
 static void host_demand(void *state, const struct demand *d)
 {
-	((struct host_cpu *)state)->want_tasks = d->tasks;
+	struct host_cpu *h = state;
+
+	h->want_tasks = d->tasks;
+	h->others_quiet = d->others_quiet;
 }
 
 static struct cpu_reading *cpu_at(struct host_cpu *h, int cpu)
@@ -156,7 +203,7 @@ static void take_cpus(struct host_cpu *h, size_t len, struct host_reading *r)
 
 static int read_stat(struct host_cpu *h, struct host_reading *r)
 {
-	ssize_t n = read_whole(h->env->root, "proc/stat", &h->buf, &h->size);
+	ssize_t n = read_file(h, FILE_STAT);
 
 	if (n < 0)
 		return (int)n;
@@ -167,7 +214,7 @@ static int read_stat(struct host_cpu *h, struct host_reading *r)
 
 static void read_waits(struct host_cpu *h)
 {
-	ssize_t n = read_whole(h->env->root, "proc/schedstat", &h->buf, &h->size);
+	ssize_t n = read_file(h, FILE_SCHEDSTAT);
 	size_t at = 0;
 	uint64_t wait;
 	int cpu;
@@ -188,13 +235,13 @@ static void read_waits(struct host_cpu *h)
 
 static void read_rest(struct host_cpu *h, struct host_reading *r)
 {
-	ssize_t n = read_whole(h->env->root, "proc/meminfo", &h->buf, &h->size);
+	ssize_t n = read_file(h, FILE_MEMINFO);
 
 	if (n > 0) {
 		hoststat_meminfo(h->buf, (size_t)n, "MemTotal", &r->mem_total_kb);
 		hoststat_meminfo(h->buf, (size_t)n, "MemAvailable", &r->mem_avail_kb);
 	}
-	if (read_whole(h->env->root, "proc/loadavg", &h->buf, &h->size) > 0)
+	if (read_file(h, FILE_LOADAVG) > 0)
 		r->load1 = strtod(h->buf, NULL);
 }
 
@@ -204,11 +251,23 @@ static void read_rest(struct host_cpu *h, struct host_reading *r)
  */
 static bool tasks_due(const struct host_cpu *h)
 {
+	unsigned since = h->tick - h->tasks_tick;
+
 	if (h->want_tasks)
 		return true;
 	if (h->tick == 0)
 		return false;
-	return h->tick <= 2 || h->tick % TASKS_EVERY == 0;
+	if (h->task_readings < 2)
+		return true;
+	return h->others_quiet ? since >= TASKS_SELDOM : h->tasks_late || since >= TASKS_EVERY;
+}
+
+static void read_tasks(struct host_cpu *h)
+{
+	h->tasks_late = h->tick - h->tasks_tick > TASKS_EVERY;
+	h->tasks_tick = h->tick;
+	h->task_readings++;
+	host_tasks_read(h->tasks);
 }
 
 static int host_tick(void *state, int64_t now, int64_t watermark)
@@ -227,7 +286,7 @@ static int host_tick(void *state, int64_t now, int64_t watermark)
 		h->env->sink->host(h->env->sink->ctx, &r);
 	}
 	if (tasks_due(h))
-		host_tasks_read(h->tasks);
+		read_tasks(h);
 	h->tick++;
 	return err;
 }
@@ -236,7 +295,7 @@ static void host_probe(const struct collector_env *env, struct probes *out)
 {
 	char *buf = NULL;
 	size_t at = 0, size = 0;
-	ssize_t n = read_whole(env->root, "proc/stat", &buf, &size);
+	ssize_t n = read_whole(env->root, FILE_STAT, -1, &buf, &size);
 	uint64_t wait;
 	int cpu;
 
@@ -245,7 +304,7 @@ static void host_probe(const struct collector_env *env, struct probes *out)
 			  "/proc/stat cannot be read: %s", strerror((int)-n));
 	else
 		probe_add(out, "host CPU", SOURCE_OK, NULL, "works: /proc/stat");
-	n = read_whole(env->root, "proc/schedstat", &buf, &size);
+	n = read_whole(env->root, FILE_SCHEDSTAT, -1, &buf, &size);
 	if (n > 0 && hoststat_next_wait(buf, (size_t)n, &at, &cpu, &wait))
 		probe_add(out, "run-queue wait", SOURCE_OK, NULL, "works: /proc/schedstat");
 	else

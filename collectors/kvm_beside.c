@@ -187,7 +187,7 @@ void kvm_beside_pace(struct kvm_beside *b, uint64_t exits, int64_t passed)
 		b->where_period = period_of(rate);
 }
 
-/* Every exit while somebody wants all VMs' code, a few where addresses of guests are resolved. */
+/* Every exit while somebody wants all VMs' code, a few where guests' symbols are to be checked. */
 static unsigned wanted_period(const struct kvm_beside *b)
 {
 	unsigned want = b->code && b->code_all ? 1 : b->where ? b->where_period : 0;
@@ -267,7 +267,7 @@ void kvm_beside_demand(struct kvm_beside *b, const struct demand *d)
 	b->demand = *d;
 	b->code = d->exit_code;
 	b->code_all = d->samples_all;
-	b->where = d->samples && b->env->config->sample_hz;
+	b->where = d->exit_where && b->env->config->sample_hz;
 	b->places = d->exit_places;
 }
 

@@ -2,7 +2,7 @@
 /*
  * kvm_exit beside the programs that count it in the kernel: from which guest code exits come is in
  * the events alone. Every exit of some VMs, from rings of their vCPUs' threads, while somebody
- * asks which code makes them; some exits of all VMs, where addresses of guests are resolved.
+ * asks which code makes them; some exits of all VMs, where guests' symbols are to be checked.
  */
 #ifndef KVMTOP_COLLECTORS_KVM_BESIDE_H
 #define KVMTOP_COLLECTORS_KVM_BESIDE_H

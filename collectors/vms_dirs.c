@@ -124,25 +124,26 @@ static void merge(struct vms *s, DIR *d)
  * A new folder changes the link count, a removed one the time: while both stand still
  * nothing came or went, and listing can be saved. Only a real debugfs is that exact.
  */
-static bool unchanged(struct vms *s, const struct stat *st)
+static bool unchanged(const struct vms *s)
 {
-	struct vms_dirs *l = &s->dirs;
-	bool same = sysroot_is_live(s->root) && l->listed && st->st_nlink == l->nlink &&
-		    st->st_mtim.tv_sec == l->mtime.tv_sec &&
-		    st->st_mtim.tv_nsec == l->mtime.tv_nsec;
+	const struct stat *was = &s->dirs.folder;
+	struct stat st;
 
-	l->nlink = st->st_nlink;
-	l->mtime = st->st_mtim;
-	return same;
+	return sysroot_is_live(s->root) && s->dirs.listed &&
+	       !sysroot_stat(s->root, VMS_KVM_DIR, &st) && st.st_dev == was->st_dev &&
+	       st.st_ino == was->st_ino && st.st_nlink == was->st_nlink &&
+	       st.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
 }
 
 void vms_dirs_list(struct vms *s)
 {
 	struct vms_dirs *l = &s->dirs;
-	struct stat st;
-	DIR *d = NULL;
+	DIR *d;
 	int fd;
 
+	if (unchanged(s))
+		return;
 	l->usable = !s->foreign_ns && vms_is_debugfs(s->root);
 	fd = l->usable ? sysroot_openat(s->root, VMS_KVM_DIR, O_RDONLY | O_DIRECTORY) : -1;
 	if (fd == -EMFILE || fd == -ENFILE)
@@ -155,14 +156,14 @@ void vms_dirs_list(struct vms *s)
 		drop_unseen(s);
 		return;
 	}
-	if (fstat(fd, &st) || !unchanged(s, &st))
-		d = fdopendir(fd);
+	/* Before it is read: what comes meanwhile changes it. */
+	d = fstat(fd, &l->folder) ? NULL : fdopendir(fd);
+	l->listed = d != NULL;
 	if (!d) {
 		close(fd);
 		return;
 	}
 	merge(s, d);
-	l->listed = true;
 	closedir(d);
 }
 

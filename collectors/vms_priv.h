@@ -102,8 +102,7 @@ struct vms_dirs {
 	struct kvm_dir *d; /* by name */
 	size_t n, room;
 	size_t unresolved;
-	nlink_t nlink; /* of the folder, when it was listed last */
-	struct timespec mtime;
+	struct stat folder; /* as it was when it was listed last */
 	int64_t asked; /* when all processes were looked at last for one, ns */
 	bool usable; /* it is debugfs, and its ids are ours */
 	bool listed; /* at least once */

@@ -24,9 +24,11 @@ struct demand {
 	bool exits_all_vcpus; /* exit rows for every vCPU, not only the selected VM's */
 	bool threads; /* the other threads of VMMs every tick */
 	bool tasks; /* the busiest tasks that belong to no VM */
+	bool others_quiet; /* the engine: all that is no VM does next to nothing */
 	bool samples; /* where the CPUs are: hot symbols */
 	bool samples_all; /* rows of symbols for every VM and vCPU, not only the selected VM's */
 	bool exit_code; /* which guest code makes the exits */
+	bool exit_where; /* the engine: some exits tell whether guests' symbols fit */
 	bool exit_places; /* the engine: a guest's symbols wait for places where it exits */
 	bool exit_off; /* the engine: how long threads in exits have no CPU */
 	uint8_t sample_shift; /* the engine: sample 2^n times more seldom than wanted */

@@ -17,12 +17,15 @@
 #include "model.h"
 #include "priority.h"
 #include "reader.h"
+#include "sysroot.h"
 #include "vms.h"
 
 /* Events were seen to become visible up to 2.7 ms after their own time (docs/metrics.md). */
 #define WATERMARK_LAG (5 * NS_PER_MS)
 /* Pins are asked for this long after a vCPU was starved: they may be why. */
 #define STARVED_TICKS 30
+/* Intervals in which the host's tasks did next to nothing, before they are looked for seldom. */
+#define OTHERS_IDLE 3
 /* As many intervals without memory for them, one after the other, are told. */
 #define REFUSED_TICKS 3
 
@@ -132,7 +135,9 @@ static void apply_demand(struct engine *e)
 		all.slices = 0;
 	if (e->governor.no_waits)
 		all.waits = all.waits_all = false;
+	all.exit_where = all.samples && e->exit_where;
 	all.exit_places = e->exit_places;
+	all.others_quiet = e->others_idle >= OTHERS_IDLE;
 	all.exit_off = !e->governor.no_exit_off;
 	all.sample_shift = e->governor.sample_shift;
 	if (all.samples && e->symbols)
@@ -180,10 +185,21 @@ static struct timespec wall_at(int64_t mono)
 	return timespec_of(timespec_ns(t) - (clock_mono_ns() - mono));
 }
 
+/* Our own machine's. The C library opens a file for it, so a snapshot's number is taken if it can.
+ */
+static unsigned count_cpus(const struct engine *e)
+{
+	long n;
+
+	if (e->ncpu)
+		return e->ncpu;
+	n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n > 0 ? (unsigned)n : 1;
+}
+
 static void tell_cost(struct engine *e, int64_t now)
 {
-	long ncpu = sysconf(_SC_NPROCESSORS_ONLN);
-	double self = governor_self(&e->governor, now, ncpu > 0 ? (unsigned)ncpu : 1);
+	double self = governor_self(&e->governor, now, count_cpus(e));
 
 	model_self(e->model, self < 0 ? value_pending() : value_known(self),
 		   self < 0 ? value_pending() : value_known(e->governor.guest_pct));
@@ -239,14 +255,32 @@ static void find_starved(struct engine *e, const struct snapshot *s)
 		apply_demand(e);
 }
 
-/* Until the slide of a guest's kernel is known more of its exits are looked at. */
+static void find_others(struct engine *e, const struct snapshot *s)
+{
+	struct value v = s->host.other_cpu;
+	bool before = e->demand.others_quiet;
+
+	if (!value_has(v) || v.v >= OTHER_TASK_PCT)
+		e->others_idle = 0;
+	else if (e->others_idle < OTHERS_IDLE)
+		e->others_idle++;
+	if (before != (e->others_idle >= OTHERS_IDLE))
+		apply_demand(e);
+}
+
+/*
+ * Some exits tell whether a guest's symbols fit; until the slide of its kernel is known more of
+ * them are looked at.
+ */
 static void find_places(struct engine *e)
 {
-	bool wanted = engine_symbols_wants_exits(e->symbols);
+	bool where = engine_symbols_checks_exits(e->symbols);
+	bool more = engine_symbols_wants_exits(e->symbols);
 
-	if (wanted == e->exit_places)
+	if (where == e->exit_where && more == e->exit_places)
 		return;
-	e->exit_places = wanted;
+	e->exit_where = where;
+	e->exit_places = more;
 	apply_demand(e);
 }
 
@@ -300,9 +334,11 @@ static void tick(struct engine *e)
 	e->watermark = w;
 	e->ticks++;
 	if (s) {
+		e->ncpu = sysroot_is_live(e->env.root) ? s->host.ncpu : 0;
 		govern(e, s);
 		find_entry_exit(e, s);
 		find_starved(e, s);
+		find_others(e, s);
 		publish(e, s);
 		snapshot_unref(s);
 		end_refusal(e);

@@ -40,10 +40,14 @@ struct engine {
 	/* Below: the collecting thread's own. */
 	int64_t deadline, watermark;
 	unsigned long ticks;
+	unsigned ncpu; /* of our machine, by the last snapshot; 0: it does not say */
 	unsigned refused; /* ticks in a row without memory for a snapshot */
 	struct demand demand;
 	struct governor governor;
 	bool no_entry_exit; /* this KVM fires neither, as far as is known */
+	unsigned others_idle; /* intervals in a row in which all that is no VM took next to nothing
+			       */
+	bool exit_where; /* some guest's symbols are held against its exits */
 	bool exit_places; /* a guest's symbols wait for places where it exits */
 	unsigned starved; /* ticks for which pins are read because of steal */
 	void *vms; /* state of the collector vms, NULL where it is not open */

@@ -27,8 +27,9 @@ struct vm_symbols {
 	struct guest_vm vm; /* as it was asked for; strings are ours */
 	char *name, *uuid;
 	bool halves; /* the guest's kernel is in the upper half of 64 bits: below is user space */
-	struct symbols_evidence seen[CHECKED]; /* samples of its kernel in the interval */
-	unsigned nseen;
+	struct symbols_evidence seen[CHECKED]; /* of the interval's samples of its kernel */
+	unsigned nseen; /* how many there were */
+	uint64_t chance; /* the state of pick() */
 	struct symbols_evidence left[LEFT]; /* where it left guest mode, a few in the interval */
 	unsigned nleft;
 	unsigned misses, user_misses; /* of the interval: samples that no symbol covers */
@@ -41,7 +42,7 @@ struct engine_symbols {
 	struct symsource *host;
 	struct symbol_namer namer;
 	unsigned host_misses;
-	bool wants_exits; /* of some VM: engine_symbols_wants_exits() */
+	bool checks_exits, wants_exits; /* of some VM: engine_symbols_wants_exits() */
 	char why[2 * SYMBOLS_TEXT + 8]; /* what guest_reason() said last */
 	struct symbol_hit hit[BATCH];
 	size_t nhit;
@@ -159,10 +160,27 @@ static bool look_up(const struct symsource *src, uint64_t ip, uint8_t domain, st
 	return true;
 }
 
-static void remember(struct vm_symbols *v, uint64_t ip, bool found)
+/*
+ * Which of n things comes to mind: as good as by chance. Samples come sorted by what they have in
+ * common, and those that are kept shall be as all are.
+ */
+static unsigned pick(struct vm_symbols *v, unsigned n)
 {
-	v->seen[v->nseen++ % CHECKED] =
-		(struct symbols_evidence){.addr = ip, .kind = EVIDENCE_SAMPLE};
+	v->chance = v->chance * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)((v->chance >> 33) % n);
+}
+
+static void remember(struct vm_symbols *v, const struct ip_sample *s, bool found)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		unsigned at = v->nseen++;
+
+		if (at >= CHECKED)
+			at = pick(v, v->nseen);
+		if (at < CHECKED)
+			v->seen[at] =
+				(struct symbols_evidence){.addr = s->ip, .kind = EVIDENCE_SAMPLE};
+	}
 	v->misses += !found;
 }
 
@@ -206,7 +224,7 @@ static void resolve_guest(struct engine_symbols *e, struct vm_symbols *v, const 
 	found = look_up(v->guest, s->ip, DOMAIN_GUEST_KERNEL, &h->key);
 	/* One that waits for its symbols comes again. */
 	if (upper && (found || reason_of(v->guest) != SYM_LOADING))
-		remember(v, s->ip, found);
+		remember(v, s, found);
 	if (found)
 		return;
 	if (upper || (!v->halves && s->domain == DOMAIN_GUEST_KERNEL))
@@ -255,10 +273,11 @@ static void resolve(struct engine_symbols *e, const struct ip_sample *s, struct 
 	struct inv_thread *t = thread_of(e, s);
 	struct vm_symbols *v = t ? vm_symbols(t->vm) : NULL;
 
-	*h = (struct symbol_hit){.thread = t, .cpu = s->cpu};
+	*h = (struct symbol_hit){.thread = t, .n = s->n};
 	if (s->domain == DOMAIN_HOST_KERNEL) {
 		h->idle = s->tid == 0;
-		resolve_kernel(e, s, h);
+		if (!h->idle)
+			resolve_kernel(e, s, h);
 	} else if (!v) {
 		h->key = page_key(s->ip, s->domain, SYM_USER);
 	} else if (s->domain == DOMAIN_HOST_USER) {
@@ -404,21 +423,34 @@ static void check_vm(struct vm_symbols *v, int64_t now)
 	v->misses = v->user_misses = v->nseen = v->nleft = 0;
 }
 
+/* There are symbols to be checked, or will be. */
+static bool can_check(const struct symsource *src)
+{
+	return symsource_map(src) || symsource_wants_exits(src) ||
+	       symsource_status(src)->state == SYMBOLS_LOADING;
+}
+
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)
 {
 	take_early(e, false);
 	if (e->host && e->host_misses)
 		symsource_refresh(e->host, now_ns);
 	e->host_misses = 0;
-	e->wants_exits = false;
+	e->checks_exits = e->wants_exits = false;
 	for (struct inv_vm *vm = inventory_first(e->inv); vm; vm = vm->next) {
 		struct vm_symbols *v = vm->cookie[INV_COOKIE_SYMBOLS];
 
 		if (!v)
 			continue;
 		check_vm(v, now_ns);
+		e->checks_exits |= v->guest && can_check(v->guest);
 		e->wants_exits |= v->guest && symsource_wants_exits(v->guest);
 	}
+}
+
+bool engine_symbols_checks_exits(const struct engine_symbols *e)
+{
+	return e->checks_exits;
 }
 
 bool engine_symbols_wants_exits(const struct engine_symbols *e)
@@ -458,7 +490,7 @@ static void find_code(void *ctx, const struct inv_vm *vm, uint64_t addr, struct 
 	struct engine_symbols *e = ctx;
 	struct inv_vm *of = inventory_vm(e->inv, vm->id);
 	struct vm_symbols *v = of ? vm_symbols(of) : NULL;
-	const struct ip_sample s = {.ip = addr, .domain = DOMAIN_GUEST_USER};
+	const struct ip_sample s = {.ip = addr, .n = 1, .domain = DOMAIN_GUEST_USER};
 	struct symbol_hit h = {0};
 
 	if (!v)

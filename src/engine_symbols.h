@@ -38,6 +38,8 @@ void engine_symbols_begin(struct engine_symbols *e);
 void engine_symbols_ips(void *ctx, const struct ip_sample *s, size_t n);
 /* The sink's exits(): a few of them tell whether a guest's symbols are right. ctx as above. */
 void engine_symbols_exits(void *ctx, const struct sample *s, size_t n);
+/* As of the last tick: exits would tell something of some guest's symbols. */
+bool engine_symbols_checks_exits(const struct engine_symbols *e);
 /* As of the last tick: the slide of a guest's kernel is still to be found, which more exits tell
  * sooner. */
 bool engine_symbols_wants_exits(const struct engine_symbols *e);

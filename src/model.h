@@ -12,6 +12,8 @@
 #include "sample.h"
 #include "snapshot.h"
 
+#define OTHER_TASK_PCT 5.0 /* of a CPU: a task below it does not explain the row (other) */
+
 struct inventory;
 struct kvm_names; /* kvm_names.h: names and idle-ness of exit reasons */
 struct model;

@@ -9,7 +9,6 @@
 #include "hoststat.h"
 #include "model_rows.h"
 
-#define OTHER_TASK_PCT 5.0 /* below it no task explains the row (other) */
 #define VCPUS_TEXT 200
 
 struct shares {
@@ -311,6 +310,9 @@ static void put_other_why(struct commit *c)
 	struct snap_host *row = &c->s->host;
 
 	row->other_why = "";
+	/* Where all of them take less, they are read seldom: it would be of long ago. */
+	if (value_has(row->other_cpu) && row->other_cpu.v < OTHER_TASK_PCT)
+		return;
 	for (size_t i = 0; i < c->m->ntasks; i++) {
 		const struct model_task *t = &c->m->tasks[i];
 		struct value cpu = task_cpu(c, t->cpu_pct);

@@ -37,18 +37,19 @@ static void hit(struct model *m, const struct symbol_hit *h)
 	struct model_vm *vm;
 
 	vm = h->thread ? model_vm_state(h->thread->vm) : NULL;
-	sym_set_add(vm ? &m->sampling.all : &m->sampling.rest, &shared, h->guessed, vm_limit(m));
+	sym_set_add(vm ? &m->sampling.all : &m->sampling.rest, &shared, h->n, h->guessed,
+		    vm_limit(m));
 	if (!vm)
 		return;
-	sym_set_add(&vm->sym, &h->key, h->guessed, vm_limit(m));
+	sym_set_add(&vm->sym, &h->key, h->n, h->guessed, vm_limit(m));
 	if (h->called)
-		sym_set_called(&vm->sym, &h->key, &h->caller);
+		sym_set_called(&vm->sym, &h->key, &h->caller, h->n);
 	/* A thread that runs several vCPUs does not say for which it is at work. */
 	if (h->thread->role == ROLE_VCPU && h->thread->nvcpus == 1)
 		vcpu = h->thread->vcpu;
 	v = vcpu ? model_vcpu_state(vcpu) : NULL;
 	if (v)
-		sym_set_add(&v->sym, &h->key, h->guessed, vcpu_limit(m, vcpu));
+		sym_set_add(&v->sym, &h->key, h->n, h->guessed, vcpu_limit(m, vcpu));
 }
 
 void model_hits(struct model *m, const struct symbol_hit *h, size_t n)
@@ -57,7 +58,7 @@ void model_hits(struct model *m, const struct symbol_hit *h, size_t n)
 		if (h[i].key.domain >= DOMAIN_NR)
 			continue;
 		if (h[i].idle)
-			m->sampling.idle++;
+			m->sampling.idle += h[i].n;
 		else
 			hit(m, &h[i]);
 	}

@@ -118,6 +118,7 @@ void perf_rings_woken(struct perf_rings *r)
 void perf_rings_sample_ips(struct perf_rings *r)
 {
 	r->ips = true;
+	ring_merge_apart(r->merge);
 }
 
 size_t perf_rings_bytes(const struct perf_rings *r)
@@ -158,7 +159,8 @@ static struct perf_event_attr full_attr(const struct perf_rings *r,
 	a.use_clockid = 1;
 	a.clockid = CLOCK_MONOTONIC;
 	a.watermark = 1;
-	a.wakeup_watermark = (uint32_t)(r->late_wakeups ? r->bytes : r->bytes / 4);
+	/* Samples come at a known rate: half a ring of them is some ticks. */
+	a.wakeup_watermark = (uint32_t)(r->late_wakeups ? r->bytes : r->bytes / (r->ips ? 2 : 4));
 	return a;
 }
 

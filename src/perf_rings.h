@@ -30,7 +30,10 @@ struct perf_rings;
  * late_wakeups: only a full ring wakes (tests that provoke losses). 0 or -errno.
  */
 int perf_rings_new(size_t bytes, unsigned ncpus, bool late_wakeups, struct perf_rings **out);
-/* The records are samples of an address (record_ip()), no tracepoints. Before the first CPU. */
+/*
+ * The records are samples of an address (record_ip()), no tracepoints, and come ring by ring.
+ * Before the first CPU.
+ */
 void perf_rings_sample_ips(struct perf_rings *r);
 void perf_rings_free(struct perf_rings *r);
 int perf_rings_fd(const struct perf_rings *r); /* for epoll: a ring is filling; owned by r */

@@ -20,6 +20,7 @@ struct ring_merge {
 	struct ring_record batch[BATCH];
 	size_t filled;
 	bool copied; /* batch has a record in `copy` */
+	bool apart; /* ring by ring */
 	uint8_t copy[RECORD_MAX] __attribute__((aligned(8))); /* of a record that wraps */
 };
 
@@ -34,6 +35,11 @@ void ring_merge_free(struct ring_merge *m)
 		return;
 	free(m->heap);
 	free(m);
+}
+
+void ring_merge_apart(struct ring_merge *m)
+{
+	m->apart = true;
 }
 
 void ring_init(struct ring *r, void *base, size_t page_size, size_t size, uint16_t cpu, int64_t now)
@@ -79,7 +85,8 @@ static void peek(const struct ring *r, uint64_t pos, void *to, size_t n)
 
 /*
  * Of a sample at its place, of all others at the end (sample_id_all). A sample that is too short
- * for it is no sample of ours; its last bytes are as good as any.
+ * for it is no sample of ours; its last bytes are as good as any. It never wraps either, being one
+ * of the words of 8 bytes that a record and the ring are made of.
  */
 static int64_t record_time(const struct ring *r, const struct perf_event_header *h)
 {
@@ -87,7 +94,7 @@ static int64_t record_time(const struct ring *r, const struct perf_event_header 
 	uint64_t pos = r->tail + (sample ? r->time_at : h->size - 8u);
 	int64_t t;
 
-	peek(r, pos, &t, sizeof(t));
+	memcpy(&t, r->data + (pos & (r->size - 1)), sizeof(t));
 	return t;
 }
 
@@ -155,7 +162,7 @@ static int64_t top_limit(const struct ring_merge *m, int64_t watermark)
 {
 	int64_t limit = watermark;
 
-	for (size_t c = 1; c <= 2 && c < m->n; c++)
+	for (size_t c = 1; c <= 2 && c < m->n && !m->apart; c++)
 		if (m->heap[c]->next_time < limit)
 			limit = m->heap[c]->next_time;
 	return limit;

@@ -54,6 +54,8 @@ struct ring_merge;
 
 struct ring_merge *ring_merge_new(void); /* NULL: no memory */
 void ring_merge_free(struct ring_merge *m);
+/* From now on ring by ring, each in order: for who does not ask which of two CPUs was first. */
+void ring_merge_apart(struct ring_merge *m);
 /*
  * Hands over all records with time ≤ watermark (ns) of all rings (NULLs are skipped), in
  * time order, and releases their room. A LOST record comes at the begin of its window (prev,

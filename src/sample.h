@@ -100,11 +100,10 @@ enum ip_domain {
 
 /* Where a CPU was, as the record says it; the engine finds out what is there. */
 struct ip_sample {
-	int64_t time; /* ns, CLOCK_MONOTONIC */
-	uint64_t ip;
+	uint64_t ip; /* 0 of the idle task, where samples are counted together */
 	uint64_t caller; /* in guest mode: where its function returns to; 0 not known */
 	int32_t pid, tid; /* in the root pid namespace; tid 0: the idle task */
-	uint16_t cpu;
+	uint32_t n; /* so many samples are alike */
 	uint8_t domain; /* enum ip_domain: the kernel's word, not always right about guests */
 };
 
@@ -152,12 +151,12 @@ static inline struct symbol_key symbol_key_of_all(const struct symbol_key *k)
 				   .reason = k->reason == SYM_USER ? SYM_USER : SYM_NO_SOURCE};
 }
 
-/* A sample with its answer. */
+/* Samples alike with their answer. */
 struct symbol_hit {
 	struct inv_thread *thread; /* NULL: of no VM */
 	struct symbol_key key;
 	struct symbol_key caller; /* what called it, where `called` says so */
-	uint16_t cpu;
+	uint32_t n; /* how many */
 	bool called;
 	bool idle; /* the idle task: an idle host CPU */
 	bool guessed; /* guest kernel or user by the kernel's word only */

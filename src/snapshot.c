@@ -86,63 +86,64 @@ static void put_block(struct box *b, struct block *k, size_t size, size_t need)
 	}
 }
 
-static struct block *add_block(struct box *b, size_t need)
+static struct block *add_block(struct box *b, size_t need, bool zero)
 {
 	size_t size = b->next_size > need ? b->next_size : need;
-	struct block *k = calloc(1, sizeof(*k) + size);
+	struct block *k = zero ? calloc(1, sizeof(*k) + size) : malloc(sizeof(*k) + size);
 
 	if (!k)
 		return NULL;
+	k->used = 0;
 	if (b->next_size < LARGEST_BLOCK)
 		b->next_size *= 2;
 	put_block(b, k, size, need);
 	return k;
 }
 
-static void *arena(struct box *b, size_t bytes, size_t align)
+/*
+ * Only what has to be zero is made so, not the block around it. Of a large table the C library
+ * knows which memory is zero anyway.
+ */
+static void *arena(struct box *b, size_t bytes, size_t align, bool zero)
 {
 	struct block *k = b->blocks;
+	bool is_zero = false;
 	size_t at = 0;
 	void *p;
 
 	if (k)
 		at = (k->used + align - 1) & ~(align - 1);
 	if (!k || at > k->size || bytes > k->size - at) {
-		k = add_block(b, bytes);
+		is_zero = zero && bytes >= LARGEST_BLOCK;
+		k = add_block(b, bytes, is_zero);
 		at = 0;
 	}
 	if (!k)
 		return NULL;
 	p = (char *)k->data + at;
 	k->used = at + bytes;
+	if (zero && !is_zero)
+		memset(p, 0, bytes);
 	return p;
+}
+
+static void *alloc_rows(struct snapshot *s, size_t n, size_t size, bool zero)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
+		return NULL;
+	return arena(box_of(s), bytes ? bytes : 1, ALIGN, zero);
 }
 
 void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
 {
-	size_t bytes;
-
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
-		return NULL;
-	return arena(box_of(s), bytes ? bytes : 1, ALIGN);
+	return alloc_rows(s, n, size, true);
 }
 
 void *snapshot_alloc_unset(struct snapshot *s, size_t n, size_t size)
 {
-	struct block *k;
-	size_t bytes;
-
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
-		return NULL;
-	/* Small ones have room in a block that is zeroed as a whole. */
-	if (bytes < LARGEST_BLOCK)
-		return snapshot_alloc(s, n, size);
-	k = malloc(sizeof(*k) + bytes);
-	if (!k)
-		return NULL;
-	put_block(box_of(s), k, bytes, bytes);
-	k->used = bytes;
-	return k->data;
+	return alloc_rows(s, n, size, false);
 }
 
 const char *snapshot_str(struct snapshot *s, const char *text)
@@ -152,7 +153,7 @@ const char *snapshot_str(struct snapshot *s, const char *text)
 
 	if (!len)
 		return "";
-	p = arena(box_of(s), len + 1, 1);
+	p = arena(box_of(s), len + 1, 1, false);
 	if (!p)
 		return "";
 	memcpy(p, text, len + 1);
@@ -169,7 +170,7 @@ const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	if (n > 0)
-		p = arena(box_of(s), (size_t)n + 1, 1);
+		p = arena(box_of(s), (size_t)n + 1, 1, false);
 	if (p)
 		vsnprintf(p, (size_t)n + 1, fmt, again);
 	va_end(again);

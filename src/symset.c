@@ -45,20 +45,21 @@ static struct sym_cell *find(struct sym_set *s, const struct symbol_key *k)
 	return NULL;
 }
 
-void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned keep)
+void sym_set_add(struct sym_set *s, const struct symbol_key *k, uint32_t n, bool guessed,
+		 unsigned keep)
 {
 	struct sym_cell *c = find(s, k);
 
-	s->now[k->domain]++;
+	s->now[k->domain] += n;
 	if (!c) {
 		c = grow(s, keep);
 		if (!c) {
-			s->other_now++;
+			s->other_now += n;
 			return;
 		}
 		*c = (struct sym_cell){.key = *k};
 	}
-	c->now++;
+	c->now += n;
 	c->guessed |= guessed;
 }
 
@@ -81,7 +82,8 @@ static struct sym_caller *caller_of(struct sym_callers *c, const struct symbol_k
 	return least;
 }
 
-void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct symbol_key *caller)
+void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct symbol_key *caller,
+		    uint32_t n)
 {
 	struct sym_cell *cell = find(s, k);
 	struct sym_caller *x;
@@ -92,7 +94,7 @@ void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct 
 		cell->callers = calloc(1, sizeof(*cell->callers));
 	x = cell->callers ? caller_of(cell->callers, caller) : NULL;
 	if (x)
-		x->now++;
+		x->now += n;
 }
 
 static int by_calls(const void *a, const void *b)

@@ -44,10 +44,12 @@ struct sym_set {
 
 #define SYM_TOLD 4 /* times the keys that are kept: those told apart within an interval */
 
-/* Counts one sample; `keep` is how many keys are kept. */
-void sym_set_add(struct sym_set *s, const struct symbol_key *k, bool guessed, unsigned keep);
-/* Says who called, of a sample that was counted by sym_set_add() just now. */
-void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct symbol_key *caller);
+/* Counts n samples; `keep` is how many keys are kept. */
+void sym_set_add(struct sym_set *s, const struct symbol_key *k, uint32_t n, bool guessed,
+		 unsigned keep);
+/* Says who called, of n samples that were counted by sym_set_add() just now. */
+void sym_set_called(struct sym_set *s, const struct symbol_key *k, const struct symbol_key *caller,
+		    uint32_t n);
 /* A cell's callers, the most frequent ones of the interval first; how many there are. */
 unsigned sym_cell_callers(const struct sym_cell *c, const struct sym_caller **out);
 uint64_t sym_set_now(const struct sym_set *s); /* all samples of the interval */

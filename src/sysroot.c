@@ -234,6 +234,21 @@ bool sysroot_has_events(const struct sysroot *r)
 	return r->live && !r->foreign;
 }
 
+int sysroot_stat(const struct sysroot *r, const char *path, struct stat *st)
+{
+	int fd, err;
+
+	path = relative(path);
+	if (r->host)
+		return fstatat(r->fd, path, st, 0) ? -errno : 0;
+	fd = open_in_root(r, path, O_PATH);
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, st) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
 DIR *sysroot_opendir(const struct sysroot *r, const char *path)
 {
 	int fd = sysroot_openat(r, path, O_RDONLY | O_DIRECTORY);

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct sysroot;
@@ -44,6 +45,7 @@ bool sysroot_has_events(const struct sysroot *r);
 
 /* fd or -errno; never waits for a fifo's other end (O_NONBLOCK is added). */
 int sysroot_openat(const struct sysroot *r, const char *path, int flags);
+int sysroot_stat(const struct sysroot *r, const char *path, struct stat *st); /* 0 or -errno */
 DIR *sysroot_opendir(const struct sysroot *r, const char *path); /* NULL with errno set */
 /*
  * Reads a small file whole, at most size-1 bytes, and terminates it. Returns the length

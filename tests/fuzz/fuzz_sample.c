@@ -37,14 +37,14 @@ static void decode(struct reader *r, const struct perf_event_header *h)
 			abort();
 		k.value = s.ip >> 12;
 		k.domain = s.domain;
-		sym_set_add(&r->set, &k, s.tid & 1, KEEP);
+		sym_set_add(&r->set, &k, s.n, s.tid & 1, KEEP);
 		if (s.caller) {
 			const struct symbol_key caller = {.value = s.caller >> 12,
 							  .domain = k.domain};
 
 			if (!DOMAIN_IS_GUEST(s.domain) || !ip_sample_guest_chain(h))
 				abort();
-			sym_set_called(&r->set, &k, &caller);
+			sym_set_called(&r->set, &k, &caller, s.n);
 		}
 		r->samples++;
 	}

@@ -78,11 +78,9 @@ static void end(struct setup *s)
 
 static void sample(struct setup *s, int tid, enum ip_domain d, uint64_t ip, unsigned n)
 {
-	struct ip_sample x = {
-		.time = 2 * SEC, .ip = ip, .pid = 100, .tid = tid, .domain = (uint8_t)d};
+	const struct ip_sample x = {.ip = ip, .pid = 100, .tid = tid, .n = n, .domain = (uint8_t)d};
 
-	for (unsigned i = 0; i < n; i++)
-		engine_symbols_ips(s->e, &x, 1);
+	engine_symbols_ips(s->e, &x, 1);
 }
 
 /* Until the helper thread has read what was asked for. */

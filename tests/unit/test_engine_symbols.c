@@ -70,12 +70,10 @@ struct test {
 
 static void sample_at(struct test *t, uint64_t ip)
 {
-	struct ip_sample s = {.time = t->now += MS,
-			      .ip = ip,
-			      .pid = PID,
-			      .tid = PID + 1,
-			      .domain = DOMAIN_GUEST_KERNEL};
+	const struct ip_sample s = {
+		.ip = ip, .pid = PID, .tid = PID + 1, .n = 1, .domain = DOMAIN_GUEST_KERNEL};
 
+	t->now += MS;
 	engine_symbols_ips(t->e, &s, 1);
 }
 
@@ -173,10 +171,12 @@ static void exits_find_the_slide(void **state)
 	struct test t = start(GUEST_VMLINUX, path);
 
 	(void)state;
+	check_interval(&t, "", "");
+	assert_false(engine_symbols_checks_exits(t.e));
 	sample_at(&t, LINKED + MOVED + 0x210); /* asks for the guest's symbols */
 	assert_true(ready(&t));
 	check_interval(&t, "k:[guest 0xffffffff9c600000]", "slide is not known");
-	assert_true(engine_symbols_wants_exits(t.e));
+	assert_true(engine_symbols_wants_exits(t.e) && engine_symbols_checks_exits(t.e));
 	exit_at(&t, 0x72, LINKED + MOVED + 0x204);
 	exit_at(&t, 0x7c, LINKED + MOVED + 0x306);
 	exit_at(&t, 0x78, LINKED + MOVED + 0x108);
@@ -188,6 +188,22 @@ static void exits_find_the_slide(void **state)
 		sample_at(&t, LINKED + MOVED + 0x210);
 	check_interval(&t, "k:native_cpuid", "a vmlinux has no symbols of modules");
 	assert_false(engine_symbols_wants_exits(t.e));
+	assert_true(engine_symbols_checks_exits(t.e)); /* whether they still fit */
+	end(&t);
+}
+
+/* Of a guest without symbols no exit tells anything. */
+static void nothing_is_checked_without_symbols(void **state)
+{
+	struct test t = start_with(NULL, 0);
+
+	(void)state;
+	sample_at(&t, LINKED + 0x210);
+	check_interval(&t, "k:[guest 0xffffffff81000000]", "being read");
+	assert_true(engine_symbols_checks_exits(t.e)); /* there may be some */
+	assert_true(ready(&t));
+	check_interval(&t, "", "");
+	assert_false(engine_symbols_checks_exits(t.e));
 	end(&t);
 }
 
@@ -258,7 +274,7 @@ static void a_caller_is_where_its_call_is(void **state)
 	static const uint64_t odd[] = {0xffffc900003bbae0, 0xffff888004af9021, 0x402300, 1};
 	char text[] = "/tmp/kvmtop-kallsyms-XXXXXX";
 	int fd = mkstemp(text);
-	struct ip_sample x = {.pid = PID, .tid = PID + 1, .domain = DOMAIN_GUEST_KERNEL};
+	struct ip_sample x = {.pid = PID, .tid = PID + 1, .n = 1, .domain = DOMAIN_GUEST_KERNEL};
 	const struct snap_symbol *row;
 	struct snapshot *s;
 	struct test t;
@@ -340,6 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exits_find_the_slide),
+		cmocka_unit_test(nothing_is_checked_without_symbols),
 		cmocka_unit_test(rare_exits_of_a_batch_find_it_too),
 		cmocka_unit_test(samples_refuse_another_boot),
 		cmocka_unit_test(a_caller_is_where_its_call_is),

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "guest_sampling.h"
+#include "ip_batch.h"
 #include "made_tree.h"
 #include "sampling_event.h"
 #include "sysroot.h"
@@ -164,6 +165,62 @@ static void a_chain_that_is_cut_short_is_none(void **state)
 	assert_true(s.caller == 0);
 }
 
+/* ---- samples alike ---- */
+
+static const struct ip_sample one = {.ip = 0xffffffff81012345u,
+				     .caller = 0xffffffff81020000u,
+				     .pid = 4711,
+				     .tid = 4712,
+				     .n = 1,
+				     .domain = DOMAIN_GUEST_KERNEL};
+
+static void samples_alike_are_counted(void **state)
+{
+	struct ip_sample other[] = {one, one, one, one, one};
+	static struct ip_batch b;
+
+	(void)state;
+	other[1].ip++;
+	other[2].caller++;
+	other[3].tid++;
+	other[4].domain = DOMAIN_GUEST_USER;
+	for (unsigned round = 1; round <= 3; round++)
+		for (unsigned i = 0; i < 5; i++) {
+			other[i].n = i + 1;
+			assert_true(ip_batch_add(&b, &other[i]));
+		}
+	assert_int_equal(b.n, 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(b.s[i].n, 3 * (i + 1));
+		assert_true(b.s[i].ip == other[i].ip && b.s[i].caller == other[i].caller);
+		assert_true(b.s[i].tid == other[i].tid && b.s[i].domain == other[i].domain);
+	}
+	ip_batch_clear(&b);
+	assert_true(ip_batch_add(&b, &one));
+	assert_int_equal(b.n, 1);
+	assert_int_equal(b.s[0].n, 1);
+}
+
+/* Whatever addresses come, none is lost: one that has no room is told, and the others go on. */
+static void a_full_batch_says_so(void **state)
+{
+	static struct ip_batch b;
+	struct ip_sample s = one;
+
+	(void)state;
+	for (unsigned i = 0; i < IP_BATCH; i++, s.ip += 64)
+		assert_true(ip_batch_add(&b, &s));
+	assert_int_equal(b.n, IP_BATCH);
+	assert_false(ip_batch_add(&b, &s));
+	for (unsigned i = 0; i < IP_BATCH; i++) {
+		s.ip -= 64;
+		assert_true(ip_batch_add(&b, &s));
+	}
+	assert_int_equal(b.n, IP_BATCH);
+	for (unsigned i = 0; i < IP_BATCH; i++)
+		assert_int_equal(b.s[i].n, 2);
+}
+
 /* ---- which event ---- */
 
 static void a_guest_never_misses_its_counter(void **state)
@@ -256,7 +313,7 @@ static void facts_come_from_sysfs(void **state)
 /* ---- the collector itself ---- */
 
 struct seen {
-	uint64_t mine, kernel, user, guest, host, all, idle;
+	uint64_t mine, kernel, user, guest, host;
 	struct sampling_state last;
 	int state;
 	char why[PROBE_TEXT];
@@ -267,13 +324,11 @@ static void on_ips(void *ctx, const struct ip_sample *s, size_t n)
 	struct seen *x = ctx;
 
 	for (size_t i = 0; i < n; i++) {
-		x->all++;
-		x->idle += s[i].tid == 0;
-		x->guest += DOMAIN_IS_GUEST(s[i].domain);
-		x->host += !DOMAIN_IS_GUEST(s[i].domain);
+		x->guest += DOMAIN_IS_GUEST(s[i].domain) ? s[i].n : 0;
+		x->host += DOMAIN_IS_GUEST(s[i].domain) ? 0 : s[i].n;
 		if (s[i].tid != (int32_t)syscall(SYS_gettid))
 			continue;
-		x->mine++;
+		x->mine += s[i].n;
 		x->kernel += s[i].domain == DOMAIN_HOST_KERNEL;
 		x->user += s[i].domain == DOMAIN_HOST_USER;
 		if (s[i].domain == DOMAIN_HOST_KERNEL)
@@ -484,6 +539,8 @@ int main(void)
 		cmocka_unit_test(short_and_foreign_records_are_none),
 		cmocka_unit_test(a_guests_chain_tells_the_caller),
 		cmocka_unit_test(a_chain_that_is_cut_short_is_none),
+		cmocka_unit_test(samples_alike_are_counted),
+		cmocka_unit_test(a_full_batch_says_so),
 		cmocka_unit_test(a_guest_never_misses_its_counter),
 		cmocka_unit_test(only_what_is_asked_for_counts),
 		cmocka_unit_test(facts_come_from_sysfs),

@@ -230,6 +230,27 @@ static void tasks_are_read_seldom(void **state)
 	tick(&f);
 	tick(&f);
 	assert_int_equal(f.got.lists, 5); /* … unless the list is on screen */
+	d = (struct demand){.others_quiet = true};
+	collector_host_cpu.demand(f.state, &d);
+	for (int i = 0; i < 29; i++)
+		tick(&f);
+	assert_int_equal(f.got.lists, 5); /* where nothing of the host's is busy, seldom … */
+	tick(&f);
+	assert_int_equal(f.got.lists, 6);
+	for (int i = 0; i < 10; i++)
+		tick(&f);
+	d.others_quiet = false;
+	collector_host_cpu.demand(f.state, &d);
+	tick(&f);
+	assert_int_equal(f.got.lists,
+			 7); /* … and when it is, at once, and once more for figures of now */
+	tick(&f);
+	assert_int_equal(f.got.lists, 8);
+	for (int i = 0; i < 4; i++)
+		tick(&f);
+	assert_int_equal(f.got.lists, 8);
+	tick(&f);
+	assert_int_equal(f.got.lists, 9);
 	tear_down(&f);
 }
 
@@ -276,6 +297,7 @@ static void what_is_missing_is_said(void **state)
 /* libproc2 reads the host's own: this test is one of its tasks. */
 static void tasks_of_the_real_host(void **state)
 {
+	struct cpu_ticks before;
 	struct fix f = {0};
 
 	(void)state;
@@ -286,11 +308,15 @@ static void tasks_of_the_real_host(void **state)
 	assert_int_equal(collector_host_cpu.open(&f.env, &f.state), 0);
 	tick(&f);
 	tick(&f);
+	before = f.got.r.all;
 	for (int64_t end = clock_mono_ns() + 150 * NS_PER_MS; clock_mono_ns() < end;)
 		;
 	tick(&f);
 	assert_int_equal(f.got.hosts, 3);
 	assert_true(f.got.r.ncpu >= 1 && f.got.r.all.idle > 0);
+	/* Files that are held open are read anew each time. */
+	assert_true(f.got.r.all.user + f.got.r.all.nice + f.got.r.all.system >
+		    before.user + before.nice + before.system);
 	assert_true(f.got.ntask > 0 && f.got.task[0].cpu_pct > 0);
 	collector_host_cpu.close(f.state);
 	inventory_free(f.h.inv);

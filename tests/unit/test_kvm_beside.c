@@ -265,7 +265,7 @@ static void of_all_vms(void **state)
 /* Places where guests exit, here each one, are not counted as code, nor do they count it twice. */
 static void places_beside_code(void **state)
 {
-	struct demand d = {.exit_code = true, .samples = true, .exit_places = true};
+	struct demand d = {.exit_code = true, .exit_where = true, .exit_places = true};
 	uint64_t want;
 	struct run r;
 
@@ -339,7 +339,7 @@ static void what_the_rings_of_all_lose_is_told(void **state)
 	setup(&r, true);
 	/* Each of them, but for the places alone, which are as good without some. */
 	kvm_beside_pace(r.beside, 0, NS_PER_S);
-	ask(&r, &(struct demand){.samples = true, .exit_places = true});
+	ask(&r, &(struct demand){.exit_where = true, .exit_places = true});
 	exits(&r.live.a, TOO_MANY);
 	take(&r);
 	assert_int_equal(r.told.lost_calls, 0);

@@ -29,8 +29,7 @@ static void add(struct sym_set *s, uint64_t value, unsigned n, unsigned limit)
 {
 	struct symbol_key k = key(value);
 
-	for (unsigned i = 0; i < n; i++)
-		sym_set_add(s, &k, false, limit);
+	sym_set_add(s, &k, n, false, limit);
 }
 
 static const struct sym_cell *cell(const struct sym_set *s, uint64_t value)
@@ -157,10 +156,9 @@ static void open_sampling(struct fixture *f)
 
 static void hits(struct fixture *f, pid_t tid, struct symbol_key k, unsigned n)
 {
-	struct symbol_hit h = {.thread = inventory_thread(f->inv, tid), .key = k};
+	struct symbol_hit h = {.thread = inventory_thread(f->inv, tid), .key = k, .n = n};
 
-	for (unsigned i = 0; i < n; i++)
-		model_hits(f->m, &h, 1);
+	model_hits(f->m, &h, 1);
 }
 
 static struct symbol_key page(uint64_t addr, enum ip_domain d, enum no_symbol why)
@@ -182,7 +180,7 @@ static void samples_belong_to_the_vm_of_their_thread(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
 	const struct demand all = {.samples = true, .samples_all = true};
-	struct symbol_hit idle = {.idle = true};
+	struct symbol_hit idle = {.idle = true, .n = 50};
 	const struct snap_vm *web, *db;
 	const struct snap_symbol *r;
 	struct snapshot *s;
@@ -200,8 +198,7 @@ static void samples_belong_to_the_vm_of_their_thread(void **state)
 	hits(&f, 201, page(0xffffffff81234567, DOMAIN_GUEST_KERNEL, SYM_NO_SOURCE), 30);
 	hits(&f, 201, page(0x401abc, DOMAIN_GUEST_USER, SYM_USER), 10);
 	hits(&f, 999, (struct symbol_key){.value = 5, .table = 1}, 60); /* of no VM */
-	for (int i = 0; i < 50; i++)
-		model_hits(f.m, &idle, 1);
+	model_hits(f.m, &idle, 1);
 	s = commit(&f, 2 * SEC);
 	web = find_vm(s, "web01");
 	db = find_vm(s, "db01");
@@ -254,10 +251,10 @@ static void called(struct fixture *f, struct symbol_key k, struct symbol_key cal
 	const struct symbol_hit h = {.thread = inventory_thread(f->inv, 101),
 				     .key = k,
 				     .caller = caller,
+				     .n = n,
 				     .called = true};
 
-	for (unsigned i = 0; i < n; i++)
-		model_hits(f->m, &h, 1);
+	model_hits(f->m, &h, 1);
 }
 
 static void callers_of_a_vms_symbols(void **state)
@@ -326,10 +323,10 @@ static void callers_are_bounded(void **state)
 		for (uint64_t v = 0; v < 100; v++) {
 			const struct symbol_key often = key(5), seldom = key(1000 + v);
 
-			sym_set_add(&s, &k, false, 8);
-			sym_set_called(&s, &k, &often);
-			sym_set_add(&s, &k, false, 8);
-			sym_set_called(&s, &k, &seldom);
+			sym_set_add(&s, &k, 1, false, 8);
+			sym_set_called(&s, &k, &often, 1);
+			sym_set_add(&s, &k, 1, false, 8);
+			sym_set_called(&s, &k, &seldom, 1);
 		}
 		assert_int_equal(sym_cell_callers(cell(&s, 1), &c), SYM_CALLERS);
 		assert_int_equal(c[0].key.value, 5);
@@ -339,7 +336,7 @@ static void callers_are_bounded(void **state)
 	}
 	assert_int_equal(sym_cell_callers(cell(&s, 1), &c), SYM_CALLERS);
 	assert_int_equal(c[0].total, 1000);
-	sym_set_called(&s, &(struct symbol_key){.value = 99}, &k); /* of no key: nothing */
+	sym_set_called(&s, &(struct symbol_key){.value = 99}, &k, 1); /* of no key: nothing */
 	sym_set_free(&s);
 }
 

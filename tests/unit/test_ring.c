@@ -92,17 +92,23 @@ static void note(void *ctx, const struct ring_record *r, size_t n)
 	}
 }
 
-static void drain(struct made *m, size_t n, int64_t watermark, struct seen *s)
+static void drain_with(struct ring_merge *merge, struct made *m, size_t n, int64_t watermark,
+		       struct seen *s)
 {
-	struct ring_merge *merge = ring_merge_new();
 	struct ring *rings[8];
 
+	assert_non_null(merge);
 	memset(s, 0, sizeof(*s));
 	for (size_t i = 0; i < n; i++)
 		rings[i] = &m[i].ring;
 	assert_int_equal(ring_merge_drain(merge, rings, n, watermark, note, s), 0);
 	ring_merge_free(merge);
 	assert_false(s->damaged);
+}
+
+static void drain(struct made *m, size_t n, int64_t watermark, struct seen *s)
+{
+	drain_with(ring_merge_new(), m, n, watermark, s);
 }
 
 static void free_rings(struct made *m, size_t n)
@@ -139,6 +145,34 @@ static void merges_by_time_up_to_the_watermark(void **state)
 		assert_int_equal(page_of(&m[i])->data_tail, page_of(&m[i])->data_head);
 	drain(m, 3, INT64_MAX, &s);
 	assert_int_equal(s.n + s.calls, 0);
+	free_rings(m, 3);
+}
+
+/* Where nobody asks which CPU was first, each ring is read through, in its order. */
+static void rings_apart_come_one_after_the_other(void **state)
+{
+	struct ring_merge *merge = ring_merge_new();
+	struct made m[3];
+	struct seen s;
+	unsigned changes = 0;
+
+	(void)state;
+	for (uint16_t i = 0; i < 3; i++)
+		make_ring(&m[i], i);
+	for (uint32_t i = 0; i < 90; i++)
+		put_sample(&m[i % 3], 1000 + i, i, 40);
+	ring_merge_apart(merge);
+	drain_with(merge, m, 3, 1000 + 59, &s);
+	assert_int_equal(s.n, 60);
+	for (size_t i = 1; i < s.n; i++) {
+		assert_true(s.r[i].time <= 1059);
+		assert_true(s.r[i].cpu != s.r[i - 1].cpu || s.r[i].time > s.r[i - 1].time);
+		changes += s.r[i].cpu != s.r[i - 1].cpu;
+	}
+	assert_int_equal(changes, 2);
+	drain(m, 3, INT64_MAX, &s);
+	assert_int_equal(s.n, 30);
+	assert_int_equal(s.r[0].time, 1060);
 	free_rings(m, 3);
 }
 
@@ -331,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merges_by_time_up_to_the_watermark),
+		cmocka_unit_test(rings_apart_come_one_after_the_other),
 		cmocka_unit_test(later_events_stay_in_their_ring),
 		cmocka_unit_test(wrapped_records_are_whole),
 		cmocka_unit_test(a_loss_tells_its_window),

@@ -101,6 +101,25 @@ static void links_stay_inside(void **state)
 	assert_int_equal(sysroot_read(t->root, "../../../etc/passwd", buf, sizeof(buf)), -ENOENT);
 }
 
+static void what_a_file_is(void **state)
+{
+	struct tree *t = *state;
+	struct sysroot *host;
+	struct stat st, own;
+
+	assert_int_equal(sysroot_stat(t->root, "proc/stat", &st), 0);
+	assert_int_equal(st.st_size, 10);
+	assert_int_equal(sysroot_stat(t->root, "/proc/absolute", &st), 0);
+	assert_int_equal(st.st_size, 7);
+	assert_int_equal(sysroot_stat(t->root, "proc/escaping", &st), -ENOENT);
+	assert_int_equal(sysroot_open(NULL, &host), 0);
+	assert_int_equal(stat("/proc/self", &own), 0);
+	assert_int_equal(sysroot_stat(host, "proc/self", &st), 0);
+	assert_true(st.st_dev == own.st_dev && st.st_ino == own.st_ino);
+	assert_int_equal(sysroot_stat(host, "proc/none", &st), -ENOENT);
+	sysroot_close(host);
+}
+
 static void reads_links(void **state)
 {
 	struct tree *t = *state;
@@ -239,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_TREE(reads_below_the_root),
 		WITH_TREE(links_stay_inside),
+		WITH_TREE(what_a_file_is),
 		WITH_TREE(reads_links),
 		WITH_TREE(a_file_that_is_too_long_is_said),
 		WITH_TREE(a_fixture_is_not_live),
