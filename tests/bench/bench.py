@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make bench: every figure that kvmtop must hold, beside its peers measured in the same run.
 
-bench.py [PART…], parts: events model counts slowdown tree threads whole discovery symbols merge report recorder
-week kills lab. Figures are CPU time of the process
+bench.py [PART…], parts: events model counts slowdown own tree threads whole discovery symbols merge report
+recorder week kills lab. Figures are CPU time of the process
 named, not wall time, wherever that is the question, and programs that are compared take turns: other
 load on the machine then hits both. A bound that is missed says MISSED; the exit status is 1 only when a
 part could not be measured.
@@ -116,6 +116,18 @@ def slowdown():
             Row("  what bpf adds to an exit", "ns", added["bpf"], "perf record", added["perf"], ratio=0.2),
             Row("  what taking each event adds to an exit", "ns", added["events"], "perf record", added["perf"],
                 ratio=1.05)]
+
+
+def own():
+    """What kvmtop's screen itself takes while two guests leave guest mode as fast as they can."""
+    guests = [native.Guest("-p", cpu, "out:inf").go() for cpu in native.CPUS[-2:]]
+    s = procs.Screen("--event", "all")
+    s.read(5)  # what is new is looked at
+    share = [ms / 10 for ms in s.cpu_samples(5, 5.0)]  # a window of one tick may hold none or two
+    s.close()
+    for g in guests:
+        g.kill()
+    return [Row("own CPU, screen, two VMs at full event rate", "% of a CPU", share, limit=1)]
 
 
 # --- a large host, from files -------------------------------------------------------------------
@@ -428,7 +440,7 @@ def kills(number=200):
     return [Row("recorder: killed, the recording was whole", "times", [number])]
 
 
-PARTS = {p.__name__: p for p in (events, model, counts, slowdown, tree, threads, whole, discovery, symbols, merge,
+PARTS = {p.__name__: p for p in (events, model, counts, slowdown, own, tree, threads, whole, discovery, symbols, merge,
                                  report, recorder, week, kills, lab)}
 
 
