@@ -63,10 +63,6 @@ static int open_recording(struct replay *r, char *err)
 		return -EINVAL;
 	}
 	rc = store_open(path, &r->store, err, ERR_SIZE);
-	if (rc == -ENOENT && !r->o->nwords)
-		snprintf(err, ERR_SIZE,
-			 "nothing was recorded yet in %s: kvmtop record does it, or name a file",
-			 path);
 	if (rc)
 		return rc;
 	text_escape(safe, sizeof(safe), path);

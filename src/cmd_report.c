@@ -192,10 +192,6 @@ static int read_recording(struct job *j)
 		rc = report_recording_read(&j->rec, &j->span);
 	if (rc == -ENOENT && j->span.store && !err[0])
 		store_span_say_empty(&j->span, err, sizeof(err));
-	if (rc == -ENOENT && !j->span.store && !j->o->input)
-		snprintf(err, sizeof(err),
-			 "nothing was recorded yet in %s: kvmtop record does it, or give -i FILE",
-			 j->shown);
 	if (!rc && !j->rec.matched) {
 		rc = -ESRCH;
 		snprintf(err, sizeof(err), "%s: no such VM or vCPU in it", j->shown);

@@ -161,7 +161,8 @@ int64_t diff_pair_of(const struct diff *d, int side, uint32_t vm);
 
 /*
  * Finds who is whom: --map first ("A=B", nmap of them), then UUID, name, and within one boot the
- * process. 0, -ENOENT: no VM is on both sides, -EINVAL: a map names no VM; with one line in err.
+ * process. 0, also where there was no VM at all; -ENOENT: no VM is on both sides, -EINVAL: a map
+ * names no VM; with one line in err.
  */
 int diff_match(struct diff *d, const char *const *map, size_t nmap, char *err, size_t size);
 /* Makes the rows. 0 or -ENOMEM. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diff.h"
+#include "filter.h"
 #include "text.h"
 
 int64_t diff_pair_of(const struct diff *d, int side, uint32_t vm)
@@ -115,6 +116,16 @@ static void list_names(const struct diff_side *s, char *buf, size_t size)
 	}
 }
 
+/* No VM was there at all: the hosts can be compared. */
+static bool only_hosts(const struct diff *d)
+{
+	for (int i = 0; i < 2; i++)
+		if (d->side[i].nvm || d->side[i].by_perf || d->side[i].part != DIFF_WHOLE ||
+		    (d->side[i].filter && filter_has_vms(d->side[i].filter)))
+			return false;
+	return true;
+}
+
 int diff_match(struct diff *d, const char *const *map, size_t nmap, char *err, size_t size)
 {
 	char a[240], b[240];
@@ -133,11 +144,11 @@ int diff_match(struct diff *d, const char *const *map, size_t nmap, char *err, s
 	if (!d->npairs && (d->side[0].by_perf || d->side[1].by_perf) && d->side[0].nvm == 1 &&
 	    d->side[1].nvm == 1)
 		d->pair[d->npairs++] = (struct diff_pair){0, 0, DIFF_BY_ONE};
-	if (d->npairs)
+	if (d->npairs || only_hosts(d))
 		return 0;
 	list_names(&d->side[0], a, sizeof(a));
 	list_names(&d->side[1], b, sizeof(b));
-	snprintf(err, size, "no VM is on both sides (A: %s; B: %s): say who is whom with --map A=B",
-		 a, b);
+	snprintf(err, size, "no VM is on both sides (A: %s; B: %s)%s", a, b,
+		 d->side[0].nvm && d->side[1].nvm ? ": say who is whom with --map A=B" : "");
 	return -ENOENT;
 }

@@ -481,6 +481,12 @@ int store_open(const char *path, struct store **out, char *err, size_t size)
 	struct stat sb;
 	int rc;
 
+	if (access(path, F_OK) && errno == ENOENT && strcmp(path, STORE_DEFAULT) == 0) {
+		snprintf(err, size,
+			 "nothing was recorded yet in %s: kvmtop record does it, or name a file",
+			 path);
+		return -ENOENT;
+	}
 	/* SQLite's own words for both are "unable to open database file". */
 	if (stat(path, &sb) || access(path, R_OK))
 		return fail(-errno, err, size, path, "%s", strerror(errno));

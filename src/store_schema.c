@@ -111,9 +111,12 @@ const char store_schema_3[] =
 /* The tables are the same: older programs are told that they cannot read what is in them. */
 const char store_schema_5[] = "PRAGMA user_version=5;";
 
+/* Not by ALTER TABLE, which wants to understand views that somebody else added. */
 const char store_schema_6[] =
 	"BEGIN;"
-	"ALTER TABLE segment DROP COLUMN tier;"
+	"DROP TABLE segment;"
+	"CREATE TABLE segment(id INTEGER PRIMARY KEY);"
+	"INSERT INTO segment SELECT DISTINCT segment FROM interval WHERE typeof(segment)='integer';"
 	"DROP VIEW IF EXISTS hosts;"
 	"CREATE VIEW hosts AS SELECT " LOCAL_TIME " AS at, i.dt/1e9 AS seconds, i.nvm AS vms,"
 	" i.nvcpu AS vcpus, i.usr/1e3 AS usr_pct, i.sys/1e3 AS sys_pct, i.guest/1e3 AS guest_pct,"

@@ -46,6 +46,9 @@ def main():
     with sqlite3.connect(FILE) as db:
         views = [db.execute(f"SELECT count(*) FROM {v}").fetchone()[0] for v in ("hosts", "vms", "vcpus", "waits")]
     n.ok(n.every(views) and views[0] == len(old), "its views have rows", views)
+    with sqlite3.connect(FILE) as db:
+        db.executescript("CREATE VIEW mine AS SELECT at FROM hosts; CREATE VIEW segments AS SELECT tier FROM segment")
+    db.close()
     p = n.run("record", "-o", FILE, "-d", "0.2", "-n", "2", "--keep", "1s:36500d")
     n.same(p.returncode, 0, "it is gone on with")
     code, said, new = replayed()
@@ -53,6 +56,8 @@ def main():
     n.same(differs(old, new[:len(old)]), None, "what was there as before")
     with sqlite3.connect(FILE) as db:
         n.same(db.execute("PRAGMA user_version").fetchone()[0], 6, "the file is of version 6 now")
+        n.same(db.execute("SELECT count(*) FROM mine").fetchone()[0], len(old) + 2, "with somebody's own view of it")
+        n.ok(db.execute("SELECT max(findings) FROM hosts").fetchone()[0] is not None, "and findings")
     n.done()
 
 

@@ -361,6 +361,15 @@ static void vms_are_matched(void **state)
 	assert_int_equal(matched(&d, a, 3, b, 3, "web01=nobody", err), -EINVAL);
 	assert_non_null(strstr(err, "web01=nobody"));
 	diff_free(&d);
+	/* Where there is none nothing can be mapped; where there was none at all the hosts are
+	 * left. */
+	assert_int_equal(matched(&d, a, 1, NULL, 0, NULL, err), -ENOENT);
+	assert_string_equal(err, "no VM is on both sides (A: web01; B: none)");
+	diff_free(&d);
+	assert_int_equal(matched(&d, NULL, 0, NULL, 0, NULL, err), 0);
+	assert_int_equal(d.npairs, 0);
+	assert_int_equal(diff_compare(&d), 0);
+	diff_free(&d);
 }
 
 static void names_are_escaped(void **state)

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "store_file.h"
+#include "store_priv.h"
 /* The helper is part of each test program that needs it. */
 #include "made_snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -151,6 +152,22 @@ static void a_renamed_recording_is_whole(void **state)
 	unlink(old);
 }
 
+/* What is written is on the disk when it is said to be, whatever ends the machine. */
+static void it_is_safe_at_a_power_cut(void **state)
+{
+	const struct file *f = *state;
+	struct store *st = create(f);
+	sqlite3_stmt *q;
+
+	assert_int_equal(store_pragma(st, "synchronous"), 2); /* FULL */
+	assert_int_equal(sqlite3_prepare_v2(st->db, "PRAGMA journal_mode", -1, &q, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	assert_string_equal(sqlite3_column_text(q, 0), "wal");
+	sqlite3_finalize(q);
+	store_close(st);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +175,7 @@ int main(void)
 						drop_dir),
 		cmocka_unit_test_setup_teardown(a_locked_recording_is_called_locked, make_dir,
 						drop_dir),
+		cmocka_unit_test_setup_teardown(it_is_safe_at_a_power_cut, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_path_is_a_path, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(a_renamed_recording_is_whole, make_dir, drop_dir),
 	};
