@@ -286,7 +286,7 @@ static void places_beside_code(void **state)
 }
 
 /* Far more than a small ring holds, between two looks: what is not told is counted as lost. */
-#define TOO_MANY 20000
+#define TOO_MANY 5000
 
 static void what_its_rings_lose_is_told(void **state)
 {

@@ -220,7 +220,7 @@ static void what_its_ring_loses_is_told(void **state)
 		skip();
 	setup(&r, true);
 	ask(&r, &r.live.a);
-	want = exits(&r.live.a, 20000);
+	want = exits(&r.live.a, 5000);
 	tick(&r);
 	assert_in_range(r.told.lost, 1, want);
 	assert_int_equal(r.told.n[EV_USEREXIT] + r.told.lost, want);
