@@ -84,7 +84,8 @@ struct tinyvm;
 const char *tinyvm_op_name(enum tinyvm_op op);
 
 /*
- * "out:1000 in:inf spin:10": blanks or commas between steps. Sets step, nsteps and loops = 1.
+ * "out:1000 in:inf spin:10": blanks or commas between steps. Sets step, nsteps and loops = 1;
+ * what else is in it (rate, mode) is the caller's to set.
  * 0, -EINVAL, or -E2BIG for more than TINYVM_MAX_STEPS.
  */
 int tinyvm_parse(const char *text, struct tinyvm_program *p);

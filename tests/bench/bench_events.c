@@ -81,7 +81,7 @@ static void pin(int cpu)
 
 static pid_t start_guest(void)
 {
-	struct tinyvm_program p;
+	struct tinyvm_program p = {0};
 	struct tinyvm *vm;
 	pid_t pid = fork();
 

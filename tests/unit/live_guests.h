@@ -56,7 +56,7 @@ static inline void *guest_thread(void *arg)
 static inline void start_guest(struct inventory *inv, struct guest *g)
 {
 	struct inv_thread *t;
-	struct tinyvm_program p;
+	struct tinyvm_program p = {0}; /* as fast as it can */
 	char key[40];
 
 	assert_int_equal(tinyvm_parse("out:inf", &p), 0);

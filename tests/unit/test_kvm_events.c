@@ -149,7 +149,7 @@ static void *guest(void *arg)
 
 static void start_guest(struct run *r, const char *program)
 {
-	struct tinyvm_program p;
+	struct tinyvm_program p = {0};
 
 	assert_int_equal(tinyvm_parse(program, &p), 0);
 	assert_int_equal(tinyvm_new(&r->vm, NULL), 0);
