@@ -423,11 +423,10 @@ static void check_vm(struct vm_symbols *v, int64_t now)
 	v->misses = v->user_misses = v->nseen = v->nleft = 0;
 }
 
-/* There are symbols to be checked, or will be. */
+/* There are symbols that an exit may contradict, or whose slide it may tell. */
 static bool can_check(const struct symsource *src)
 {
-	return symsource_map(src) || symsource_wants_exits(src) ||
-	       symsource_status(src)->state == SYMBOLS_LOADING;
+	return symsource_map(src) || symsource_wants_exits(src);
 }
 
 void engine_symbols_tick(struct engine_symbols *e, int64_t now_ns)
