@@ -30,6 +30,8 @@ echo x86-tsc >trace_clock
 echo 4096 >buffer_size_kb
 echo 1 >events/sched/sched_switch/enable
 """
+# An emptied trace shows what is later than that, by the TSC of the CPU on which it was emptied: CPU 1, whose TSC is
+# never ahead of the other's, or the events of a second were hidden.
 TRACE = f"""cd {GUEST} || exit 1
 traced() {{ # that many events on each CPU
 	for stats in per_cpu/cpu*/stats; do
@@ -37,7 +39,7 @@ traced() {{ # that many events on each CPU
 		[ "$entries" -ge "$1" ] || return 1
 	done
 }}
-echo >trace
+taskset 2 sh -c 'echo >trace'
 echo 1 >tracing_on
 until traced 200; do sleep 0.2; done
 %s
