@@ -105,13 +105,13 @@ static struct snapshot *interval(const struct guest *g, size_t n, int64_t dt, un
 static void fill(struct diff_side *side, const struct guest *g, size_t nvms, unsigned n,
 		 unsigned seed)
 {
-	struct guest now[4];
+	struct guest now[4] = {0};
 
 	for (unsigned i = 0; i < n; i++) {
 		struct snapshot *s;
 
-		memcpy(now, g, nvms * sizeof(*g));
 		for (size_t k = 0; k < nvms; k++) {
+			now[k] = g[k];
 			seed = seed * 1103515245u + 12345u;
 			now[k].outs += now[k].outs * (seed >> 16 & 15) / 100;
 		}
