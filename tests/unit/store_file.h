@@ -46,15 +46,23 @@ static inline int drop_dir(void **state)
 	return 0;
 }
 
-static inline struct store *create(const struct file *f)
+/* With these tiers, and no more bytes than `most`; 0: as many as it takes. */
+static inline struct store *create_tiers(const struct file *f, const char *tiers, int64_t most)
 {
-	const struct store_keep keep = {0};
+	struct store_keep keep = {.max_bytes = most};
 	struct store *st = NULL;
 	char err[300] = "";
 
+	assert_true(!tiers || store_keep_parse(tiers, &keep));
 	if (store_create(f->path, &keep, &st, err, sizeof(err)))
 		fail_msg("%s", err);
 	return st;
+}
+
+/* One that keeps all as it is. */
+static inline struct store *create(const struct file *f)
+{
+	return create_tiers(f, NULL, 0);
 }
 
 static inline struct store *open_again(const struct file *f)

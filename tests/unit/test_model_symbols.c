@@ -586,30 +586,33 @@ static void exits_are_told_by_guest_code(void **state)
 	fixture_free(&f);
 }
 
+/* Of one vCPU in an interval, as programs in the kernel count them, and where one of them came
+ * from. */
+static const struct aggregate ten_exits = {
+	.tid = 101, .kind = KIND_VMEXIT, .isa = ISA_SVM, .key = SVM_MSR, .count = 10};
+static const struct sample one_exit = {.time = SEC + MS,
+				       .tid = 101,
+				       .type = EV_EXIT,
+				       .key = SVM_MSR,
+				       .aux = TEXT + 0x100,
+				       .isa = ISA_SVM};
+
 /* Where programs in the kernel count, the events of kvm_exit tell the code only. */
 static void code_beside_counts_made_in_the_kernel(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
 	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
 	const struct demand d = {.exit_code = true, .vm = vm->id};
-	const struct aggregate counted = {
-		.tid = 101, .kind = KIND_VMEXIT, .isa = ISA_SVM, .key = SVM_MSR, .count = 10};
-	struct sample e = {.time = SEC + MS,
-			   .tid = 101,
-			   .type = EV_EXIT,
-			   .key = SVM_MSR,
-			   .aux = TEXT + 0x100,
-			   .isa = ISA_SVM};
 	struct snapshot *s;
 
 	(void)state;
 	model_set_namer(f.m, &namer);
 	model_demand(f.m, &d);
-	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	f.sink->aggregates(f.sink->ctx, &ten_exits, 1);
 	commit_drop(&f, SEC);
-	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	f.sink->aggregates(f.sink->ctx, &ten_exits, 1);
 	for (int i = 0; i < 9; i++)
-		f.sink->code(f.sink->ctx, &e, 1);
+		f.sink->code(f.sink->ctx, &one_exit, 1);
 	s = commit(&f, 2 * SEC);
 	assert_int_equal(code(s, "msr", "fn1")->count, 9);
 	near(code(s, "msr", "fn1")->pct.v, 90);
@@ -692,15 +695,7 @@ static void counts_that_miss_exits_mark_shares_of_code(void **state)
 	struct fixture f = fixture_new(8, 64);
 	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
 	const struct demand d = {.exit_code = true, .vm = vm->id};
-	const struct aggregate counted = {
-		.tid = 101, .kind = KIND_VMEXIT, .isa = ISA_SVM, .key = SVM_MSR, .count = 10};
 	const struct loss_count exits = {.type = EV_EXIT, .n = 2};
-	struct sample e = {.time = SEC + MS,
-			   .tid = 101,
-			   .type = EV_EXIT,
-			   .key = SVM_MSR,
-			   .aux = TEXT + 0x100,
-			   .isa = ISA_SVM};
 	const struct snap_code *x;
 	struct snapshot *s;
 
@@ -708,10 +703,10 @@ static void counts_that_miss_exits_mark_shares_of_code(void **state)
 	model_set_namer(f.m, &namer);
 	f.sink->events_by(f.sink->ctx, EVENTS_BY_BPF);
 	model_demand(f.m, &d);
-	f.sink->aggregates(f.sink->ctx, &counted, 1);
+	f.sink->aggregates(f.sink->ctx, &ten_exits, 1);
 	commit_drop(&f, SEC);
-	f.sink->aggregates(f.sink->ctx, &counted, 1);
-	f.sink->code(f.sink->ctx, &e, 1);
+	f.sink->aggregates(f.sink->ctx, &ten_exits, 1);
+	f.sink->code(f.sink->ctx, &one_exit, 1);
 	f.sink->loss_count(f.sink->ctx, &exits);
 	s = commit(&f, 2 * SEC);
 	x = code(s, "msr", "fn1");

@@ -584,18 +584,6 @@ static void vms_come_and_go(void **state)
 		snapshot_unref(part[i]);
 }
 
-static struct store *create_kept(const struct file *f, const char *tiers, int64_t most)
-{
-	struct store_keep keep = {.max_bytes = most};
-	struct store *st = NULL;
-	char err[300] = "";
-
-	assert_true(store_keep_parse(tiers, &keep));
-	if (store_create(f->path, &keep, &st, err, sizeof(err)))
-		fail_msg("%s", err);
-	return st;
-}
-
 /* n intervals of a second each, aged after each as the recorder does. */
 static void write_many(struct store *st, unsigned from, unsigned n, unsigned nvms)
 {
@@ -619,7 +607,7 @@ static void write_many(struct store *st, unsigned from, unsigned n, unsigned nvm
 static void old_intervals_become_longer(void **state)
 {
 	const struct file *f = *state;
-	struct store *st = create_kept(f, "1s:20s,10s:1m,30s:2m", 0);
+	struct store *st = create_tiers(f, "1s:20s,10s:1m,30s:2m", 0);
 	struct store_at at = {0};
 	struct store_range range;
 	int64_t last = 0, lengths = 0;
@@ -655,7 +643,7 @@ static void old_intervals_become_longer(void **state)
 static void size_is_limited(void **state)
 {
 	const struct file *f = *state;
-	struct store *st = create_kept(f, "1s:1h,10s:24h,60s:7d", 3 << 19);
+	struct store *st = create_tiers(f, "1s:1h,10s:24h,60s:7d", 3 << 19);
 	struct store_range range;
 	struct store_at at;
 	struct stat sb;
@@ -677,7 +665,7 @@ static void size_is_limited(void **state)
 	assert_int_equal(at.dt, NS_PER_S);
 	store_close(st);
 	/* Texts of what is gone are gone. */
-	st = create_kept(f, "1s:2s", 0);
+	st = create_tiers(f, "1s:2s", 0);
 	write_many(st, 1000, 5, 1);
 	store_close(st);
 }

@@ -12,18 +12,6 @@
 #define BEGIN INT64_C(1790000000) /* s since 1970 */
 #define IN_2100 INT64_C(4102444800)
 
-static struct store *create_kept(const struct file *f, const char *tiers, int64_t most)
-{
-	struct store_keep keep = {.max_bytes = most};
-	struct store *st = NULL;
-	char err[300] = "";
-
-	assert_true(store_keep_parse(tiers, &keep));
-	if (store_create(f->path, &keep, &st, err, sizeof(err)))
-		fail_msg("%s", err);
-	return st;
-}
-
 /* n intervals of a second each, the first of which ends at `wall`, aged as the recorder does. */
 static void write_some(struct store *st, int64_t wall, unsigned n, unsigned nvms)
 {
@@ -92,7 +80,7 @@ static void ranges_of_a_clock_that_was_put_back(void **state)
 static void a_clock_that_was_ahead(void **state)
 {
 	const struct file *f = *state;
-	struct store *st = create_kept(f, "1s:20s,5s:60s", 0);
+	struct store *st = create_tiers(f, "1s:20s,5s:60s", 0);
 
 	write_some(st, BEGIN + 100000000, 30, 1);
 	write_some(st, BEGIN, 10, 1);
@@ -107,7 +95,7 @@ static void a_clock_that_was_ahead(void **state)
 static void times_far_ahead(void **state)
 {
 	const struct file *f = *state;
-	struct store *st = create_kept(f, "1s:4s,4s:20s,8s:40s,100d:20000d", 0);
+	struct store *st = create_tiers(f, "1s:4s,4s:20s,8s:40s,100d:20000d", 0);
 	struct store_range range;
 	struct store_at at = {0};
 	struct snapshot *s;
@@ -131,7 +119,7 @@ static void times_far_ahead(void **state)
 static void a_limit_of_a_few_intervals(void **state)
 {
 	const struct file *f = *state;
-	struct store *st = create_kept(f, "1s:1h,10s:24h,60s:7d", 1 << 20);
+	struct store *st = create_tiers(f, "1s:1h,10s:24h,60s:7d", 1 << 20);
 	int64_t reach;
 
 	write_some(st, BEGIN, 120, 100);
@@ -173,7 +161,7 @@ static void how_far_back(void **state)
 	static const char tiers[] = "1s:1h,10s:24h,60s:7d";
 	const double all = 3600 + 23 * 360 + 6 * 1440, day = 86400e9;
 	const struct file *f = *state;
-	struct store *st = create_kept(f, tiers, 0);
+	struct store *st = create_tiers(f, tiers, 0);
 	int64_t reach, before = 0;
 	double bytes, one;
 
@@ -184,7 +172,7 @@ static void how_far_back(void **state)
 	store_close(st);
 	/* 60 of 1 s, 60 of 10 s and the rest of 60 s are a week, too, and less than half of it. */
 	for (double part = 0.1; part < 1; part += 0.1) {
-		st = create_kept(f, tiers, (int64_t)(bytes * part));
+		st = create_tiers(f, tiers, (int64_t)(bytes * part));
 		write_some(st, BEGIN + 1, 1, 3);
 		assert_true(fabs(store_expected(st, &reach) / (bytes * part) - 1) < 0.2);
 		assert_true(reach >= before && (double)reach <= 7 * day);
