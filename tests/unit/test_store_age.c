@@ -171,13 +171,15 @@ static void how_far_back(void **state)
 	assert_true(one > 100 && (double)reach == 7 * day);
 	store_close(st);
 	/* 60 of 1 s, 60 of 10 s and the rest of 60 s are a week, too, and less than half of it. */
-	for (double part = 0.1; part < 1; part += 0.1) {
+	for (int tenth = 1; tenth < 10; tenth++) {
+		double part = tenth / 10.0;
+
 		st = create_tiers(f, tiers, (int64_t)(bytes * part));
 		write_some(st, BEGIN + 1, 1, 3);
 		assert_true(fabs(store_expected(st, &reach) / (bytes * part) - 1) < 0.2);
 		assert_true(reach >= before && (double)reach <= 7 * day);
-		assert_true(part < 0.6 || (double)reach == 7 * day);
-		assert_true(part > 0.4 || (double)reach < 7 * day);
+		assert_true(tenth < 6 || (double)reach == 7 * day);
+		assert_true(tenth > 4 || (double)reach < 7 * day);
 		before = reach;
 		store_close(st);
 	}
