@@ -4,14 +4,14 @@
 # which kvm_entry, kvm_exit and all the rest really fire, whatever machine this is.
 #
 #   tests/lab/run.sh [--kernel BZIMAGE --modules DIR] [--guest-kernel BZIMAGE] [--results DIR] [--seconds N]
-#                    [--silence N] SCRIPT [ARG…]
+#                    [--silence N] [--once] SCRIPT [ARG…]
 #
 # Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. The
 # lab's root is this machine's root file system, read-only, so every program here runs there too;
 # /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results), $LAB_KERNEL (or
 # $LAB_BZIMAGE, which can move itself: KASLR) and $LAB_INITRD are what a QEMU guest in it boots
 # (tests/lab_guests.py). SCRIPT's output is printed as it comes and its exit status is ours; 124: the
-# time was up, 125: the lab did not start.
+# time was up, 125: the lab did not start. $LAB_THREADS: multi or single (choose_threads); single has twice the seconds.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
@@ -19,6 +19,9 @@ kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
 monitor=$cache/monitor # .in, .out: QEMU's
 # Without a line for so long the lab is taken for dead; it says something every 3 s.
 silence=40
+# QEMU's threads for the two emulated CPUs: `multi` (one each) or `single`. See choose_threads.
+threads=${LAB_THREADS:-}
+tries="1 2" # of a lab that goes silent
 
 # In the order in which they need each other; what is built into a kernel has no file.
 MODULES="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci netfs fscache
@@ -37,6 +40,7 @@ while [ $# -gt 0 ]; do
 	--modules) modules=$(realpath "$2") && shift 2 ;;
 	--guest-kernel) guest_kernel=$(realpath "$2") && shift 2 ;;
 	--silence) silence=$2 && shift 2 ;;
+	--once) tries=1 && shift ;;
 	--results) results=$(realpath -m "$2") && shift 2 ;;
 	--seconds) seconds=$2 && shift 2 ;;
 	-*) die "unknown option $1" ;;
@@ -147,6 +151,24 @@ stop_qemu() {
 trap stop_qemu EXIT
 trap 'exit 130' INT TERM
 
+# With a thread for each emulated CPU, QEMU 7.2 is quick, and has races: between a CPU that runs a guest and the other
+# one, between one that writes code and one that translates it. On most machines they are lost now and then. On some
+# (seen on a Skylake, on which a system call takes five times as long) guests miscount, or the lab's kernel finds its
+# stacks overwritten, within the first minute, with nobody watching. There one thread runs both CPUs in turn, half as
+# fast. Which it is to be is tried once (trial.sh).
+choose_threads() {
+	[ -z "$threads" ] || return 0
+	threads=multi
+	[ -x "${BUILD:-$top/build}/guests/tinyvm-run" ] || return 0
+	if [ ! -s "$cache/threads" ]; then
+		LAB_THREADS=multi "$top/tests/lab/run.sh" --once --seconds 90 --silence 20 --results "$cache/trial" \
+			"$top/tests/lab/trial.sh" >"$cache/trial.log" 2>&1 || threads=single
+		echo "$threads" >"$cache/threads"
+	fi
+	read -r threads <"$cache/threads"
+	[ "$threads" = multi ] || echo "lab: one thread for both CPUs: with two, guests went wrong here (trial.log)" >&2
+}
+
 # The kernel's clocks go by the TSC; measured while it boots on a busy machine it may be far off.
 tsc_option() {
 	local khz
@@ -159,7 +181,7 @@ start_qemu() {
 	rm -f "$pipe" "$input" "$monitor".{in,out}
 	mkfifo "$pipe" "$input" "$monitor".{in,out}
 	exec 7<>"$input"
-	setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max,-la57 -smp 2 -m 3G -M pc \
+	setpriv --pdeathsig KILL qemu-system-x86_64 -accel "tcg,thread=$threads,tb-size=512" -cpu max,-la57 -smp 2 -m 3G -M pc \
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
 		-chardev "pipe,id=monitor,path=$monitor" -mon monitor \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
@@ -302,7 +324,23 @@ follow() {
 	done
 }
 
+# What the lab runs: SCRIPT with its words.
+write_command() {
+	{
+		printf 'cd %q\nexport RESULTS=/tmp/results TOP=%q BUILD=%q HOME=/tmp TERM=xterm\n' \
+			"$top" "$top" "${BUILD:-$top/build}"
+		printf 'export LAB_THREADS=%s\n' "$threads"
+		printf 'export LAB_KERNEL=%q LAB_BZIMAGE=%q LAB_INITRD=%q\n' "$guest_kernel" "${bzimage:-$guest_kernel}" "$cache/guest.cpio"
+		printf 'exec'
+		[ -x "$1" ] || printf ' bash'
+		printf ' %q' "$(realpath "$1")" "${@:2}"
+		echo
+	} >"$results/.command"
+}
+
 mkdir -p "$cache" "$results"
+choose_threads
+[ "$threads" = multi ] || seconds=$((2 * seconds))
 exec 9>"$cache/lock"
 flock 9 # one lab at a time: two would take each other's CPUs
 if [ -z "$kernel" ]; then
@@ -313,19 +351,14 @@ fi
 guest_kernel=${guest_kernel:-$kernel}
 make_initramfs
 make_guest_initramfs
-{
-	printf 'cd %q\nexport RESULTS=/tmp/results TOP=%q BUILD=%q HOME=/tmp TERM=xterm\n' \
-		"$top" "$top" "${BUILD:-$top/build}"
-	printf 'export LAB_KERNEL=%q LAB_BZIMAGE=%q LAB_INITRD=%q\n' "$guest_kernel" "${bzimage:-$guest_kernel}" "$cache/guest.cpio"
-	printf 'exec'
-	[ -x "$1" ] || printf ' bash'
-	printf ' %q' "$(realpath "$1")" "${@:2}"
-	echo
-} >"$results/.command"
 printf '%s\n' "$top" >"$results/.top"
 
-for try in 1 2; do
+for try in $tries; do
+	if [ "$try" -eq 2 ] && [ "$threads" = multi ]; then
+		threads=single seconds=$((2 * seconds))
+	fi
 	rm -f "$results"/.{status,waited}
+	write_command "$@"
 	start_qemu
 	r=0 crash='' # what its kernel said of one
 	follow || r=$?
@@ -337,7 +370,7 @@ for try in 1 2; do
 	stop_qemu
 	exec 8<&- 7>&-
 	[ $r -eq 0 ] && echo "lab: it went off by itself" >&2 || echo "lab: no sign of life for $silence s" >&2
-	[ $try -eq 1 ] && echo "lab: starting it once more" >&2
+	[ "$tries" != 1 ] && [ "$try" -eq 1 ] && echo "lab: starting it once more" >&2
 done
 stop_qemu
 if [ $r -eq 124 ]; then
