@@ -103,6 +103,13 @@ printf '%s\n' '#!/bin/sh' 'echo 1..3; echo "ok 1 - a"' 'echo "not ok 2 - b"; ech
 chmod +x "$made/build/unit/test_made"
 total=$(CI='' RUNNER_TOP=$made "$here/tests/run" unit 2>&1 | tail -n 1)
 is "$total" "2 passed, 1 failed, 1 skipped" "cmocka's TAP"
+# Its reason is what the test printed before it.
+printf '%s\n' '#!/bin/sh' 'echo 1..3; echo "# needs:never really"; echo "not ok 1 # SKIP a"; echo "ok 2 - b"' \
+	'echo "not ok 3 # SKIP c"' >"$made/build/unit/test_made"
+total=$(CI=true RUNNER_TOP=$made "$here/tests/run" unit 2>&1 | tail -n 1)
+is "$total" "2 passed, 1 failed, 1 skipped" "cmocka's skip with its reason, and one without"
+printf '%s\n' '#!/bin/sh' 'echo 1..3; echo "ok 1 - a"; echo "not ok 2 - b"' \
+	'echo "not ok 3 # SKIP c"; exit 1' >"$made/build/unit/test_made"
 CI='' RUNNER_TOP=$made CHECK_TOTAL=$TEST_TMP/total "$here/tests/run" unit >/dev/null 2>&1
 is "$(cat "$TEST_TMP/total")" "2 passed, 1 failed, 1 skipped" "CHECK_TOTAL gets the total"
 tap_done

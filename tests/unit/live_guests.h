@@ -120,6 +120,15 @@ static inline bool able(void)
 	       access(TRACEFS "/events/kvm", F_OK) == 0;
 }
 
+/* For the first line of a test; tests/run takes the message for the reason of the skip. */
+#define NEEDS_GUESTS                                                                               \
+	do {                                                                                       \
+		if (!able()) {                                                                     \
+			print_message("# needs:root,kvm,tracefs\n");                               \
+			skip();                                                                    \
+		}                                                                                  \
+	} while (0)
+
 /* Two guests, and what a collector is given of them and of this host. */
 struct live {
 	struct guest a, b;

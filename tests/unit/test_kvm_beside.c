@@ -124,8 +124,7 @@ static void one_vm_and_no_other(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	let_go(&r.live.b, 0); /* as many as it can, until the end */
 	ask(&r, &(struct demand){0});
@@ -157,8 +156,7 @@ static void it_follows_the_selection(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
@@ -192,8 +190,7 @@ static void several_vms(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	assert_true(demand_add_code(&d, r.live.b.inv->id));
 	one = d;
@@ -245,8 +242,7 @@ static void of_all_vms(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
@@ -270,8 +266,7 @@ static void places_beside_code(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	kvm_beside_pace(r.beside, 0, NS_PER_S);
 	d.vm = r.live.a.inv->id;
@@ -295,8 +290,7 @@ static void what_its_rings_lose_is_told(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, true);
 	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
@@ -334,8 +328,7 @@ static void what_the_rings_of_all_lose_is_told(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, true);
 	/* Each of them, but for the places alone, which are as good without some. */
 	kvm_beside_pace(r.beside, 0, NS_PER_S);

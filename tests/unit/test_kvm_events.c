@@ -197,9 +197,14 @@ static bool able(void)
 	       access(TRACEFS "/events/kvm", F_OK) == 0;
 }
 
+/* tests/run takes the line for the reason of the skip. */
 #define NEEDS_KVM                                                                                  \
-	if (!able())                                                                               \
-	skip()
+	do {                                                                                       \
+		if (!able()) {                                                                     \
+			print_message("# needs:root,kvm,tracefs\n");                               \
+			skip();                                                                    \
+		}                                                                                  \
+	} while (0)
 
 static void counts_are_exact_and_in_order(void **state)
 {
@@ -337,6 +342,7 @@ static void cpus_come_and_go(void **state)
 	(void)state;
 	if (!able() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		kvm_format_free(f);
+		print_message("# needs:root,kvm,tracefs,cpus2\n");
 		skip();
 	}
 	assert_int_equal(sysroot_open(NULL, &r.env.root), 0);

@@ -114,8 +114,7 @@ static void one_vcpu_and_no_other(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	let_go(&r.live.b, 0); /* as many as it can, until the end */
 	assert_int_equal(r.told.stream.vcpu, 0);
@@ -146,8 +145,7 @@ static void it_follows_the_selection(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	ask(&r, &r.live.a);
 	want = exits(&r.live.a, 300);
@@ -183,8 +181,7 @@ static void threads_end(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, false);
 	ask(&r, &r.live.a);
 	want = exits(&r.live.a, 100);
@@ -216,8 +213,7 @@ static void what_its_ring_loses_is_told(void **state)
 	struct run r;
 
 	(void)state;
-	if (!able())
-		skip();
+	NEEDS_GUESTS;
 	setup(&r, true);
 	ask(&r, &r.live.a);
 	want = exits(&r.live.a, 5000);
