@@ -266,8 +266,9 @@ static void read_tasks(struct host_cpu *h)
 {
 	h->tasks_late = h->tick - h->tasks_tick > TASKS_EVERY;
 	h->tasks_tick = h->tick;
+	if (host_tasks_read(h->tasks) > 0)
+		h->task_readings = 0;
 	h->task_readings++;
-	host_tasks_read(h->tasks);
 }
 
 static int host_tick(void *state, int64_t now, int64_t watermark)

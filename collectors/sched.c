@@ -130,9 +130,8 @@ static int sched_open(const struct collector_env *env, void **state)
 		free(s);
 		return err;
 	}
-	if (env->config && !env->config->threads_by_proc && sysroot_is_live(env->root))
-		s->iter = sched_iter_new();
-	if (s->iter && !env->config->first_frame)
+	s->iter = env->iter;
+	if (s->iter && env->config && !env->config->first_frame)
 		sched_iter_wait(s->iter); /* one source from the first baseline on */
 	*state = s;
 	return 0;
@@ -147,7 +146,6 @@ static void sched_close(void *state)
 	for (struct inv_vm *vm = inventory_first(s->env->inv); vm; vm = vm->next)
 		for (struct inv_thread *t = vm->threads; t; t = t->next)
 			drop_task(t);
-	sched_iter_free(s->iter);
 	quotas_free(s->quotas);
 	free(s);
 }

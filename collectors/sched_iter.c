@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loads and reads the task iterator; see sched_iter.h.
+ * Loads and reads the task iterators; see sched_iter.h.
  *
  * The object file that clang made is part of the program; libbpf fits it to the running kernel. It
  * is opened by every reader anew, and what was loaded goes when the last descriptor is closed,
@@ -32,7 +32,7 @@ struct sched_iter {
 	bool joined;
 	atomic_int state; /* enum sched_iter_state; what is below is the loader's until it works */
 	struct bpf_object *object;
-	struct bpf_link *link;
+	struct bpf_link *link, *others; /* what is read of chosen threads, and of all others */
 	int wanted; /* the map */
 	int error;
 	char *buf;
@@ -50,9 +50,18 @@ static bool in_initial_pid_namespace(void)
 	return !strcmp(link, "pid:[4026531836]"); /* PROC_PID_INIT_INO: the same on every kernel */
 }
 
+static int attach(const struct sched_iter *it, const char *name, struct bpf_link **out)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(it->object, name);
+
+	*out = program ? bpf_program__attach_iter(program, NULL) : NULL;
+	if (*out)
+		return 0;
+	return errno ? -errno : -ENOENT;
+}
+
 static int load(struct sched_iter *it)
 {
-	struct bpf_program *program;
 	int rc;
 
 	if (!in_initial_pid_namespace())
@@ -62,10 +71,11 @@ static int load(struct sched_iter *it)
 		return rc;
 	if (bpf_object__load(it->object) < 0)
 		return -errno;
-	program = bpf_object__find_program_by_name(it->object, "kvmtop_tasks");
-	it->link = program ? bpf_program__attach_iter(program, NULL) : NULL;
-	if (!it->link)
-		return errno ? -errno : -ENOENT;
+	rc = attach(it, "kvmtop_tasks", &it->link);
+	if (!rc)
+		rc = attach(it, "kvmtop_others", &it->others);
+	if (rc)
+		return rc;
 	it->wanted = bpf_object__find_map_fd_by_name(it->object, "wanted");
 	return it->wanted < 0 ? it->wanted : 0;
 }
@@ -73,8 +83,9 @@ static int load(struct sched_iter *it)
 static void unload(struct sched_iter *it)
 {
 	bpf_link__destroy(it->link);
+	bpf_link__destroy(it->others);
 	bpf_object__close(it->object);
-	it->link = NULL;
+	it->link = it->others = NULL;
 	it->object = NULL;
 }
 
@@ -183,31 +194,19 @@ void sched_iter_drop(struct sched_iter *it, pid_t tid, const void *token)
 		bpf_map_delete_elem(it->wanted, &key);
 }
 
-/* A record is never cut: the kernel keeps what does not fit for the next read. */
-static void hand_over(const char *buf, size_t n,
-		      void (*fn)(void *ctx, void *token, const struct task_record *r), void *ctx)
+/* Calls fn for each record of this size; one is never cut: the kernel keeps what does not fit. */
+static int read_records(const struct sched_iter *it, const struct bpf_link *link, size_t one,
+			void (*fn)(void *ctx, const void *record), void *ctx)
 {
-	for (size_t at = 0; at + sizeof(struct task_record) <= n;
-	     at += sizeof(struct task_record)) {
-		struct task_record r;
-
-		memcpy(&r, buf + at, sizeof(r));
-		fn(ctx, (void *)(uintptr_t)r.token, &r);
-	}
-}
-
-int sched_iter_read(struct sched_iter *it,
-		    void (*fn)(void *ctx, void *token, const struct task_record *r), void *ctx)
-{
-	const size_t size = READ_SIZE / sizeof(struct task_record) * sizeof(struct task_record);
-	int fd = bpf_iter_create(bpf_link__fd(it->link)), err = 0;
+	const size_t size = READ_SIZE / one * one;
+	int fd = bpf_iter_create(bpf_link__fd(link)), err = 0;
 	size_t have = 0;
 
 	if (fd < 0)
 		return -errno;
 	while (1) {
 		ssize_t n = read(fd, it->buf + have, size - have);
-		size_t whole;
+		size_t at = 0;
 
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
@@ -216,13 +215,53 @@ int sched_iter_read(struct sched_iter *it,
 			break;
 		}
 		have += (size_t)n;
-		whole = have / sizeof(struct task_record) * sizeof(struct task_record);
-		hand_over(it->buf, whole, fn, ctx);
-		memmove(it->buf, it->buf + whole, have - whole);
-		have -= whole;
+		for (; at + one <= have; at += one)
+			fn(ctx, it->buf + at);
+		memmove(it->buf, it->buf + at, have - at);
+		have -= at;
 	}
 	close(fd);
 	return err;
+}
+
+struct reader {
+	void (*task)(void *ctx, void *token, const struct task_record *r);
+	void (*other)(void *ctx, const struct other_record *r);
+	void *ctx;
+};
+
+static void hand_over(void *ctx, const void *record)
+{
+	const struct reader *to = ctx;
+	struct task_record r;
+
+	memcpy(&r, record, sizeof(r));
+	to->task(to->ctx, (void *)(uintptr_t)r.token, &r);
+}
+
+static void hand_over_other(void *ctx, const void *record)
+{
+	const struct reader *to = ctx;
+	struct other_record r;
+
+	memcpy(&r, record, sizeof(r));
+	to->other(to->ctx, &r);
+}
+
+int sched_iter_read(struct sched_iter *it,
+		    void (*fn)(void *ctx, void *token, const struct task_record *r), void *ctx)
+{
+	struct reader to = {.task = fn, .ctx = ctx};
+
+	return read_records(it, it->link, sizeof(struct task_record), hand_over, &to);
+}
+
+int sched_iter_others(struct sched_iter *it, void (*fn)(void *ctx, const struct other_record *r),
+		      void *ctx)
+{
+	struct reader to = {.other = fn, .ctx = ctx};
+
+	return read_records(it, it->others, sizeof(struct other_record), hand_over_other, &to);
 }
 
 #else /* made without BPF */
@@ -283,6 +322,15 @@ void sched_iter_drop(struct sched_iter *it, pid_t tid, const void *token)
 
 int sched_iter_read(struct sched_iter *it,
 		    void (*fn)(void *ctx, void *token, const struct task_record *r), void *ctx)
+{
+	(void)it;
+	(void)fn;
+	(void)ctx;
+	return -ENOTSUP;
+}
+
+int sched_iter_others(struct sched_iter *it, void (*fn)(void *ctx, const struct other_record *r),
+		      void *ctx)
 {
 	(void)it;
 	(void)fn;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The threads' counters in one pass inside the kernel, by a BPF program that iterates over tasks
- * (bpf/task_iter.bpf.c), where that may be had; else sched.c reads two files a thread.
+ * (bpf/task_iter.bpf.c), where that may be had; else sched.c reads two files a thread, and
+ * host_tasks.c one a process.
  *
- * One instance, for the collecting thread only.
+ * One instance, the engine's (collector_env.iter), for the collecting thread only.
  */
 #ifndef KVMTOP_COLLECTORS_SCHED_ITER_H
 #define KVMTOP_COLLECTORS_SCHED_ITER_H
@@ -46,6 +47,9 @@ void sched_iter_drop(struct sched_iter *it, pid_t tid, const void *token);
  * otherwise. 0 or -errno. */
 int sched_iter_read(struct sched_iter *it,
 		    void (*fn)(void *ctx, void *token, const struct task_record *r), void *ctx);
+/* The same of all other threads of the host, in the order of their numbers. 0 or -errno. */
+int sched_iter_others(struct sched_iter *it, void (*fn)(void *ctx, const struct other_record *r),
+		      void *ctx);
 /* The state as /proc/<pid>/stat spells it. */
 char sched_iter_letter(unsigned state);
 

@@ -19,6 +19,7 @@
 struct sysroot;
 struct inventory;
 struct kvm_names;
+struct sched_iter;
 
 enum events_how { EVENTS_AUTO, EVENTS_BPF, EVENTS_PERF };
 enum sample_with { SAMPLE_AUTO, SAMPLE_HW, SAMPLE_CLOCK };
@@ -43,6 +44,7 @@ struct collector_env {
 	const struct sink *sink;
 	struct kvm_names *names; /* kvm_events puts the kernel's own names in */
 	const struct collector_config *config;
+	struct sched_iter *iter; /* threads in one pass (collectors/sched_iter.h); NULL: by files */
 };
 
 #define PROBE_TEXT 240

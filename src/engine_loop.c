@@ -13,10 +13,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "host_cpu.h"
 #include "inventory.h"
 #include "model.h"
 #include "priority.h"
 #include "reader.h"
+#include "sched.h"
+#include "sched_iter.h"
 #include "sysroot.h"
 #include "vms.h"
 
@@ -49,8 +52,21 @@ static void say_probe(struct engine *e, const struct collector *c, int open_erro
 				    "kvmtop doctor");
 }
 
+/* Two of them read by it: it is loaded once. */
+static void open_iter(struct engine *e)
+{
+	bool asked = false;
+
+	for (size_t i = 0; i < e->nactive; i++)
+		asked |=
+			e->active[i].c == &collector_sched || e->active[i].c == &collector_host_cpu;
+	if (asked && !e->config.collector.threads_by_proc && sysroot_is_live(e->env.root))
+		e->env.iter = sched_iter_new();
+}
+
 static void open_collectors(struct engine *e)
 {
+	open_iter(e);
 	for (size_t i = 0; i < e->nactive; i++) {
 		struct active *a = &e->active[i];
 		int rc = a->c->open(&e->env, &a->state), fd;
@@ -74,6 +90,8 @@ static void close_collectors(struct engine *e)
 			e->active[i].c->close(e->active[i].state);
 			e->active[i].open = false;
 		}
+	sched_iter_free(e->env.iter);
+	e->env.iter = NULL;
 }
 
 /* Events of threads nobody knew: ask who they are while they may still be alive. */

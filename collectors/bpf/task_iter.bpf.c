@@ -30,6 +30,11 @@ struct sched_info {
 	unsigned long long run_delay;
 } OF_THE_KERNEL;
 
+/* What threads ran that ended, of the whole process. */
+struct signal_struct {
+	unsigned long long sum_sched_runtime;
+} OF_THE_KERNEL;
+
 struct task_delay_info {
 	__u64 blkio_delay;
 } OF_THE_KERNEL;
@@ -42,10 +47,13 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	int exit_state;
-	int pid;
+	unsigned int flags;
+	int pid, tgid;
 	__u64 utime, stime, gtime;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	__u64 start_boottime;
+	char comm[16];
+	struct signal_struct *signal;
 	struct task_delay_info *delays;
 } OF_THE_KERNEL;
 
@@ -133,6 +141,38 @@ int kvmtop_tasks(struct bpf_iter__task *ctx)
 		r.blkio_ns = delays->blkio_delay;
 	r.run_ns = t->se.sum_exec_runtime;
 	r.time = bpf_ktime_get_ns();
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
+#define PF_WQ_WORKER 0x20
+
+/* All threads but those, for what the host's other processes do. */
+SEC("iter/task")
+int kvmtop_others(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct other_record r = {};
+	struct signal_struct *signal;
+	__u32 tid;
+
+	if (!t)
+		return 0;
+	tid = (__u32)t->pid;
+	if (bpf_map_lookup_elem(&wanted, &tid))
+		return 0;
+	r.tid = tid;
+	r.pid = (__u32)t->tgid;
+	r.run_ns = t->se.sum_exec_runtime;
+	if (r.tid == r.pid) {
+		r.start = start_of(t);
+		r.state = state_of(t) | (__u32)t->exit_state;
+		r.worker = !!(t->flags & PF_WQ_WORKER);
+		bpf_probe_read_kernel_str(r.comm, sizeof(r.comm), t->comm);
+		signal = t->signal;
+		if (signal)
+			r.run_ns += signal->sum_sched_runtime;
+	}
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

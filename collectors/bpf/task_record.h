@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the program task_iter.bpf.c writes for each thread, and sched_iter.c reads.
+ * What the programs in task_iter.bpf.c write for each thread, and sched_iter.c reads.
  *
  * Included by both, so of fixed-size members only.
  */
@@ -21,6 +21,16 @@ struct task_record {
 	__u32 state; /* __state and exit_state, the kernel's bits */
 	__s32 cpu;
 	__u32 on_cpu; /* it has a CPU at this moment */
+};
+
+/* Of a thread that nobody stored a token for; a process's own figures are in that of its leader. */
+struct other_record {
+	__u64 run_ns; /* its own; the leader's has what threads of it ran that ended */
+	__u64 start; /* ns since boot */
+	__u32 tid, pid; /* equal: the process's leader */
+	__u32 state; /* as above */
+	__u32 worker; /* the kernel's PF_WQ_WORKER: /proc has a longer name for it */
+	char comm[16];
 };
 
 #endif

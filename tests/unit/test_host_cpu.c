@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The collector `host_cpu` over made trees: hotplug, large hosts, tasks that are no VM's. */
+#include <pthread.h>
+
 #include "host_cpu.h"
+#include "sched_iter.h"
 #include "vms_tree.h"
 
 struct got {
@@ -294,23 +297,42 @@ static void what_is_missing_is_said(void **state)
 	tear_down(&f);
 }
 
-/* libproc2 reads the host's own: this test is one of its tasks. */
+/* ---- the real host's: this test is one of its tasks ---- */
+
+static void open_real(struct fix *f)
+{
+	memset(f, 0, sizeof(*f));
+	assert_int_equal(sysroot_open(NULL, &f->h.root), 0);
+	f->h.inv = inventory_new();
+	f->sink = (struct sink){.ctx = &f->got, .host = on_host, .tasks = on_tasks};
+	f->env = (struct collector_env){.root = f->h.root, .inv = f->h.inv, .sink = &f->sink};
+}
+
+static void close_real(struct fix *f)
+{
+	collector_host_cpu.close(f->state);
+	inventory_free(f->h.inv);
+	sysroot_close(f->h.root);
+}
+
+static void work(long ms)
+{
+	for (int64_t end = clock_mono_ns() + ms * NS_PER_MS; clock_mono_ns() < end;)
+		;
+}
+
 static void tasks_of_the_real_host(void **state)
 {
 	struct cpu_ticks before;
-	struct fix f = {0};
+	struct fix f;
 
 	(void)state;
-	assert_int_equal(sysroot_open(NULL, &f.h.root), 0);
-	f.h.inv = inventory_new();
-	f.sink = (struct sink){.ctx = &f.got, .host = on_host, .tasks = on_tasks};
-	f.env = (struct collector_env){.root = f.h.root, .inv = f.h.inv, .sink = &f.sink};
+	open_real(&f);
 	assert_int_equal(collector_host_cpu.open(&f.env, &f.state), 0);
 	tick(&f);
 	tick(&f);
 	before = f.got.r.all;
-	for (int64_t end = clock_mono_ns() + 150 * NS_PER_MS; clock_mono_ns() < end;)
-		;
+	work(150);
 	tick(&f);
 	assert_int_equal(f.got.hosts, 3);
 	assert_true(f.got.r.ncpu >= 1 && f.got.r.all.idle > 0);
@@ -318,9 +340,67 @@ static void tasks_of_the_real_host(void **state)
 	assert_true(f.got.r.all.user + f.got.r.all.nice + f.got.r.all.system >
 		    before.user + before.nice + before.system);
 	assert_true(f.got.ntask > 0 && f.got.task[0].cpu_pct > 0);
-	collector_host_cpu.close(f.state);
-	inventory_free(f.h.inv);
-	sysroot_close(f.h.root);
+	close_real(&f);
+}
+
+static void *work_and_end(void *arg)
+{
+	(void)arg;
+	work(100);
+	return NULL;
+}
+
+static const struct task_reading *listed(const struct fix *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->got.ntask; i++)
+		if (f->got.task[i].pid == pid)
+			return &f->got.task[i];
+	return NULL;
+}
+
+/* By the iterator, once it is there: with what a thread ran that has ended, and anew from there. */
+static void tasks_by_the_iterator(void **state)
+{
+	struct demand d = {.tasks = true};
+	const struct task_reading *t;
+	int64_t before, cpu, passed;
+	char comm[17] = "";
+	pthread_t thread;
+	struct fix f;
+
+	(void)state;
+	if (!sched_iter_try(comm, sizeof(comm), &(const char *){NULL}))
+		skip();
+	open_real(&f);
+	assert_int_equal(collector_host_cpu.open(&f.env, &f.state), 0);
+	collector_host_cpu.demand(f.state, &d);
+	tick(&f);
+	work(50);
+	tick(&f); /* by files */
+	t = listed(&f, getpid());
+	assert_true(t && t->cpu_pct > 0);
+	f.env.iter = sched_iter_new();
+	assert_non_null(f.env.iter);
+	sched_iter_wait(f.env.iter);
+	tick(&f);
+	assert_true(f.got.ntask > 0 && f.got.task[0].cpu_pct < 0); /* no baseline: not known */
+	passed = clock_mono_ns();
+	before = clock();
+	assert_int_equal(pthread_create(&thread, NULL, work_and_end, NULL), 0);
+	pthread_join(thread, NULL);
+	work(50);
+	cpu = (clock() - before) * (NS_PER_S / CLOCKS_PER_SEC);
+	tick(&f);
+	passed = clock_mono_ns() - passed;
+	t = listed(&f, getpid());
+	assert_non_null(t);
+	assert_string_equal(f.got.comm[t - f.got.task], "test_host_cpu");
+	/* What ticking itself took comes on top; the time from one reading to the next is a bit
+	 * more. */
+	assert_true(t->cpu_pct > 70.0 * (double)cpu / (double)passed);
+	assert_true(t->cpu_pct < 110);
+	close_real(&f);
+	sched_iter_free(f.env.iter);
 }
 
 int main(void)
@@ -333,6 +413,7 @@ int main(void)
 		cmocka_unit_test(load_and_memory),
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(tasks_of_the_real_host),
+		cmocka_unit_test(tasks_by_the_iterator),
 	};
 
 	return cmocka_run_group_tests_name("host_cpu", tests, NULL, NULL);

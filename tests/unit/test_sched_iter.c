@@ -227,6 +227,104 @@ static void who_ended_is_not_there_and_a_token_can_change(void **state)
 	sched_iter_free(it);
 }
 
+struct others {
+	pid_t child;
+	uint64_t run_ns; /* of all its threads */
+	unsigned leaders, threads, of_me;
+	struct other_record leader;
+};
+
+static void see_other(void *ctx, const struct other_record *r)
+{
+	struct others *o = ctx;
+
+	o->of_me += r->tid == (uint32_t)getpid();
+	if (r->pid != (uint32_t)o->child)
+		return;
+	o->run_ns += r->run_ns;
+	o->threads++;
+	if (r->tid != r->pid)
+		return;
+	o->leaders++;
+	o->leader = *r;
+}
+
+static void *work_and_end(void *arg)
+{
+	for (int64_t end = clock_mono_ns() + *(long *)arg * 1000000; clock_mono_ns() < end;)
+		;
+	return NULL;
+}
+
+static void *work_and_stay(void *arg)
+{
+	work_and_end(arg);
+	pause();
+	return NULL;
+}
+
+/* A process with a thread that has ended and one that has not; all of it is stopped. */
+static pid_t threaded(void)
+{
+	int ready[2];
+	char one = 0;
+	pid_t child;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		static long shortly = 60, longer = 90;
+		pthread_t a, b;
+
+		if (pthread_create(&a, NULL, work_and_end, &shortly) ||
+		    pthread_create(&b, NULL, work_and_stay, &longer) || pthread_join(a, NULL))
+			_exit(1);
+		nap(200);
+		_exit(write(ready[1], &one, 1) == 1 && !pause());
+	}
+	assert_int_equal(read(ready[0], &one, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	kill(child, SIGSTOP);
+	assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+	return child;
+}
+
+static void others_are_all_that_nobody_asked_for(void **state)
+{
+	struct others o = {0};
+	struct proc_schedstat ss;
+	struct proc_stat st;
+	struct sched_iter *it;
+	uint64_t ticks;
+
+	(void)state;
+	if (!usable())
+		skip();
+	it = loaded();
+	o.child = threaded();
+	assert_int_equal(sched_iter_want(it, getpid(), &o), 0);
+	assert_int_equal(sched_iter_others(it, see_other, &o), 0);
+	read_stat(o.child, &st, &ss);
+	ticks = st.utime + st.stime;
+	assert_int_equal(o.of_me, 0);
+	assert_int_equal(o.leaders, 1);
+	assert_int_equal(o.threads, 2);
+	assert_string_equal(o.leader.comm, st.comm);
+	assert_int_equal(o.leader.start / 10000000, st.start);
+	assert_int_equal(sched_iter_letter(o.leader.state), 'T');
+	assert_int_equal(o.leader.worker, 0);
+	/* Each of the two is whole ticks of what it is. */
+	assert_in_range(o.run_ns / 10000000, ticks, ticks + 2);
+	assert_true(o.leader.run_ns > ss.run_ns); /* with what the thread ran that ended */
+	sched_iter_drop(it, getpid(), &o);
+	assert_int_equal(sched_iter_others(it, see_other, &o), 0);
+	assert_int_equal(o.of_me, 1);
+	end(o.child);
+	sched_iter_free(it);
+}
+
 #define MANY 3000
 
 static void *sleep_long(void *arg)
@@ -325,6 +423,7 @@ int main(void)
 		cmocka_unit_test(of_two_on_one_cpu_one_is_on_it),
 		cmocka_unit_test(who_ended_is_not_there_and_a_token_can_change),
 		cmocka_unit_test(of_thousands_each_comes_once),
+		cmocka_unit_test(others_are_all_that_nobody_asked_for),
 		cmocka_unit_test(states_are_spelled_as_stat_does),
 	};
 
