@@ -72,11 +72,13 @@ static bool check_due(struct vms *s, int64_t now, int64_t deadline)
 	return true;
 }
 
-static void arm(const struct vms *s, bool more)
+static void arm(struct vms *s, bool more)
 {
 	const struct itimerspec t = {.it_value.tv_nsec = more ? PAUSE_NS : 0};
 
-	timerfd_settime(s->timer, 0, &t, NULL);
+	if (more || s->armed)
+		timerfd_settime(s->timer, 0, &t, NULL);
+	s->armed = more;
 }
 
 static void slice(struct vms *s, int64_t now, int64_t budget)
@@ -199,6 +201,7 @@ static int vms_ready(void *state, int64_t now)
 	}
 	if (!timer)
 		return 0;
+	s->armed = false;
 	if (read(s->timer, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return -errno;
 	slice(s, now, SLICE_NS); /* last: it may free a VMM */

@@ -120,6 +120,7 @@ struct vms {
 	uint32_t stamp;
 	int epoll; /* the timer and the processes that may end */
 	int timer; /* armed while discovery has more to do */
+	bool armed;
 	bool foreign_ns; /* /proc is of another pid namespace than debugfs' ids */
 	struct inv_thread *unknown; /* whose VM is being looked for now */
 	pid_t unknown_pid; /* its process */

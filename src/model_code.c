@@ -108,14 +108,13 @@ static void mark_low(const struct commit *c, const struct ex_code *code, struct 
 
 static void put_names(struct commit *c, const struct inv_vm *vm, struct snap_code *row)
 {
-	const struct symbol_namer *n = c->m->sampling.namer;
 	char buf[NAME_SIZE];
 
 	row->exit = snapshot_str(c->s, kvm_names_key(c->m->names, KIND_VMEXIT, row->isa,
 						     row->reason, DIR_NONE, buf, sizeof(buf)));
 	row->why = "";
-	if (!model_name_key(c, &row->key, &row->name, &row->module) && n)
-		row->why = snapshot_str(c->s, n->reason(n->ctx, vm, &row->key));
+	if (!model_name_key(c, &row->key, &row->name, &row->module))
+		row->why = model_why_no_name(c, vm, &row->key);
 }
 
 static void put_vm(struct commit *c, const struct inv_vm *vm, uint32_t at, struct making *mk)

@@ -5,6 +5,15 @@
 
 #include "model_state.h"
 
+#define NAMES_KEPT 128 /* a power of two */
+
+/* A key's name in the snapshot that is made. */
+struct key_name {
+	struct symbol_key key;
+	const char *name, *module; /* name NULL: none yet */
+	bool named;
+};
+
 /* The interval that is being frozen. */
 struct commit {
 	struct model *m;
@@ -25,6 +34,9 @@ struct commit {
 	uint32_t npmcs, pmc_room;
 	struct snap_waited *waited_rows;
 	uint32_t nwaited, waited_room;
+	/* A symbol of a vCPU is one of its VM and of all VMs too, and most have the same reason. */
+	struct key_name names[NAMES_KEPT]; /* by a hash of the key; the last one stays */
+	const char *reason, *reason_copy; /* the last, as it was told and as the snapshot's own */
 };
 
 #define MEND_SIZE 640 /* of a command that mends something, paths in it */
@@ -72,6 +84,9 @@ void model_sampling(struct model *m, const struct sampling_state *s);
 /* Name and module of a key, as the snapshot's own strings. True: it is a symbol. */
 bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
 		    const char **module);
+/* Why a key of this VM (NULL: of none, or of all) has no name; the snapshot's own string. */
+const char *model_why_no_name(struct commit *c, const struct inv_vm *vm,
+			      const struct symbol_key *k);
 
 /* model_tsc.c */
 void model_on_tsc(void *ctx, const struct tsc_reading *r);

@@ -50,15 +50,13 @@ static void put_time(struct commit *c, struct snap_slow *row, struct timespec wa
 
 static void put_code(struct commit *c, const struct inv_vm *vm, struct snap_slow *row, uint64_t rip)
 {
-	const struct symbol_namer *n = c->m->sampling.namer;
-
 	row->rip = row->name = row->module = row->why = "";
 	if (!rip)
 		return;
 	row->rip = snapshot_printf(c->s, "0x%llx", (unsigned long long)rip);
 	row->key = model_code_key(c, vm, rip);
-	if (!model_name_key(c, &row->key, &row->name, &row->module) && n)
-		row->why = snapshot_str(c->s, n->reason(n->ctx, vm, &row->key));
+	if (!model_name_key(c, &row->key, &row->name, &row->module))
+		row->why = model_why_no_name(c, vm, &row->key);
 }
 
 static void put_user(struct commit *c, struct snap_slow *row, const struct slow_exit *x)

@@ -95,16 +95,40 @@ static const char *page_name(struct snapshot *s, const struct symbol_key *k)
 	return snapshot_printf(s, "[%s 0x%llx]", where[k->domain], addr);
 }
 
-bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
-		    const char **module)
+static void make_name(struct commit *c, const struct symbol_key *k, struct key_name *out)
 {
 	const struct symbol_namer *n = c->m->sampling.namer;
 	const char *found = NULL, *in = "";
-	bool named = k->table && n && n->name(n->ctx, k, &found, &in) && found;
 
-	*module = snapshot_str(c->s, in);
-	*name = named ? snapshot_str(c->s, found) : page_name(c->s, k);
-	return named;
+	out->key = *k;
+	out->named = k->table && n && n->name(n->ctx, k, &found, &in) && found;
+	out->module = snapshot_str(c->s, in);
+	out->name = out->named ? snapshot_str(c->s, found) : page_name(c->s, k);
+}
+
+bool model_name_key(struct commit *c, const struct symbol_key *k, const char **name,
+		    const char **module)
+{
+	struct key_name *n = &c->names[symbol_key_hash(k) % NAMES_KEPT];
+
+	if (!n->name || !symbol_key_equal(&n->key, k))
+		make_name(c, k, n);
+	*name = n->name;
+	*module = n->module;
+	return n->named;
+}
+
+const char *model_why_no_name(struct commit *c, const struct inv_vm *vm, const struct symbol_key *k)
+{
+	const struct symbol_namer *n = c->m->sampling.namer;
+	const char *why = n ? n->reason(n->ctx, vm, k) : "";
+
+	/* They are constants, or stay as they are while a snapshot is made. */
+	if (why != c->reason) {
+		c->reason = why;
+		c->reason_copy = snapshot_str(c->s, why);
+	}
+	return c->reason_copy;
 }
 
 /* ---- sums ---- */
@@ -224,8 +248,6 @@ static void put_callers(struct commit *c, const struct sym_cell *cell, struct sn
 static void put_row(struct commit *c, const struct sym_set *set, const struct sym_cell *cell,
 		    const struct inv_vm *vm, struct snap_symbol *row)
 {
-	const struct symbol_namer *n = c->m->sampling.namer;
-
 	row->key = cell->key;
 	row->guessed = cell->guessed;
 	row->samples = cell->now;
@@ -233,8 +255,8 @@ static void put_row(struct commit *c, const struct sym_set *set, const struct sy
 	row->pct = share(row->samples, sym_set_now(set));
 	row->pct_total = share(row->samples_total, sym_set_total(set));
 	row->reason = "";
-	if (!model_name_key(c, &cell->key, &row->name, &row->module) && n)
-		row->reason = snapshot_str(c->s, n->reason(n->ctx, vm, &cell->key));
+	if (!model_name_key(c, &cell->key, &row->name, &row->module))
+		row->reason = model_why_no_name(c, vm, &cell->key);
 	put_callers(c, cell, row);
 }
 

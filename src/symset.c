@@ -28,19 +28,18 @@ static struct sym_cell *grow(struct sym_set *s, unsigned keep)
 	return &s->cell[s->n++];
 }
 
-/* A key that is looked up often moves to the front, a place at a time. */
+/* Most keys are where they were: only others are searched for. */
 static struct sym_cell *find(struct sym_set *s, const struct symbol_key *k)
 {
-	for (unsigned i = 0; i < s->n; i++) {
-		struct sym_cell c = s->cell[i];
+	uint8_t *hint = &s->hint[symbol_key_hash(k) % SYM_HINTS];
 
-		if (!symbol_key_equal(&c.key, k))
+	if (*hint < s->n && symbol_key_equal(&s->cell[*hint].key, k))
+		return &s->cell[*hint];
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!symbol_key_equal(&s->cell[i].key, k))
 			continue;
-		if (!i || s->cell[i - 1].now > c.now)
-			return &s->cell[i];
-		s->cell[i] = s->cell[i - 1];
-		s->cell[i - 1] = c;
-		return &s->cell[i - 1];
+		*hint = (uint8_t)i; /* of one farther behind it says nothing, and does no harm */
+		return &s->cell[i];
 	}
 	return NULL;
 }

@@ -35,9 +35,12 @@ struct sym_cell {
 	struct sym_callers *callers; /* NULL: none known */
 };
 
+#define SYM_HINTS 64 /* a power of two */
+
 struct sym_set {
 	struct sym_cell *cell; /* in no order but after sym_set_sort() */
 	unsigned n, room;
+	uint8_t hint[SYM_HINTS]; /* by a key's hash: where one like it was found last */
 	uint32_t now[DOMAIN_NR], other_now; /* of the interval, `other` too */
 	uint64_t total[DOMAIN_NR], other_total; /* of those that are over */
 };
@@ -67,6 +70,14 @@ static inline bool symbol_key_equal(const struct symbol_key *a, const struct sym
 {
 	return a->value == b->value && a->table == b->table && a->domain == b->domain &&
 	       a->reason == b->reason;
+}
+
+static inline unsigned symbol_key_hash(const struct symbol_key *k)
+{
+	uint64_t h = k->value ^ (uint64_t)k->table << 40 ^ (uint64_t)k->domain << 36 ^
+		     (uint64_t)k->reason << 32;
+
+	return (unsigned)((h * 0x9e3779b97f4a7c15u) >> 40);
 }
 
 #endif

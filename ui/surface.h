@@ -22,6 +22,7 @@ struct surf_cell {
 	uint8_t width; /* 1, 2, or 0: the right half of a wide one */
 	uint8_t role; /* enum role */
 	uint8_t attr; /* enum cell_attr */
+	uint8_t none; /* always 0: cells that are equal are so in each byte */
 };
 
 struct surface {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Samples by symbol: bounded tables, sums, rows, names, WHY. */
+/* Samples by symbol: sums, rows, names, WHY. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,6 @@
 
 #include "exits_code.h"
 #include "model_fixture.h"
-#include "symset.h"
 
 static void near(double a, double b)
 {
@@ -18,84 +17,14 @@ static void near(double a, double b)
 		fail_msg("%g is not %g", a, b);
 }
 
-/* ---- the table ---- */
-
 static struct symbol_key key(uint64_t value)
 {
 	return (struct symbol_key){.value = value, .table = 1, .domain = DOMAIN_GUEST_KERNEL};
 }
 
-static void add(struct sym_set *s, uint64_t value, unsigned n, unsigned limit)
-{
-	struct symbol_key k = key(value);
-
-	sym_set_add(s, &k, n, false, limit);
-}
-
-static const struct sym_cell *cell(const struct sym_set *s, uint64_t value)
-{
-	for (unsigned i = 0; i < s->n; i++)
-		if (s->cell[i].key.value == value)
-			return &s->cell[i];
-	return NULL;
-}
-
-static void no_sample_is_lost_in_the_table(void **state)
-{
-	struct sym_set s = {0};
-	uint64_t rows = 0;
-
-	(void)state;
-	for (uint64_t v = 0; v < 1000; v++)
-		add(&s, v, 1 + (v == 3) * 500, 64);
-	assert_int_equal(s.n, 256);
-	for (unsigned i = 0; i < s.n; i++)
-		rows += s.cell[i].now;
-	assert_int_equal(rows + s.other_now, 1500);
-	assert_int_equal(sym_set_now(&s), 1500);
-	assert_int_equal(sym_set_top(&s), NULL); /* most of it has no row */
-	sym_set_next(&s, 64);
-	assert_int_equal(s.n, 64);
-	assert_int_equal(cell(&s, 3)->total, 501);
-	rows = 0;
-	for (unsigned i = 0; i < s.n; i++)
-		rows += s.cell[i].total;
-	assert_int_equal(rows + s.other_total, 1500);
-	assert_int_equal(sym_set_total(&s), 1500);
-	sym_set_free(&s);
-}
-
-/* What becomes hot gets its row though the table was full of others before. */
-static void what_becomes_hot_gets_its_row(void **state)
-{
-	struct sym_set s = {0};
-
-	(void)state;
-	for (uint64_t v = 0; v < 100; v++)
-		add(&s, v, 3, 8);
-	add(&s, 777, 400, 8);
-	assert_null(cell(&s, 777)); /* it came when all was full */
-	sym_set_next(&s, 8);
-	add(&s, 777, 400, 8);
-	for (uint64_t v = 0; v < 100; v++)
-		add(&s, v, 1, 8);
-	assert_int_equal(cell(&s, 777)->now, 400);
-	assert_int_equal(sym_set_top(&s)->key.value, 777);
-	/* And keeps it while it is. */
-	for (int i = 0; i < 20; i++) {
-		sym_set_next(&s, 8);
-		for (uint64_t v = 0; v < 100; v++)
-			add(&s, 1000 * (uint64_t)i + v, 1, 8);
-		add(&s, 777, 50, 8);
-		assert_int_equal(cell(&s, 777)->now, 50);
-	}
-	sym_set_reset(&s);
-	assert_int_equal(cell(&s, 777)->total, 0);
-	assert_int_equal(sym_set_total(&s), 150);
-	sym_set_free(&s);
-}
-
 /* ---- the model ---- */
+
+static const char *prefix = "fn"; /* of made names */
 
 static bool made_name(void *ctx, const struct symbol_key *k, const char **name, const char **module)
 {
@@ -104,7 +33,7 @@ static bool made_name(void *ctx, const struct symbol_key *k, const char **name, 
 	(void)ctx;
 	if (k->table != 1)
 		return false;
-	snprintf(text, sizeof(text), "fn%llu", (unsigned long long)k->value);
+	snprintf(text, sizeof(text), "%s%llu", prefix, (unsigned long long)k->value);
 	*name = text;
 	*module = k->value == 2 ? "virtio_ring" : "";
 	return true;
@@ -246,6 +175,40 @@ static void samples_belong_to_the_vm_of_their_thread(void **state)
 	fixture_free(&f);
 }
 
+/* A name is made once a snapshot, and each has those of its own time, for all keys of a place. */
+static void names_are_those_of_their_snapshot(void **state)
+{
+	struct fixture f = fixture_new(8, 300);
+	const struct demand all = {.samples = true, .samples_all = true};
+	struct snapshot *before, *s;
+	char name[32];
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	open_sampling(&f);
+	model_demand(f.m, &all);
+	commit_drop(&f, SEC);
+	for (unsigned v = 0; v < 300; v++)
+		hits(&f, 101, key(v), 1);
+	before = commit(&f, 2 * SEC);
+	prefix = "other";
+	for (unsigned v = 0; v < 300; v++)
+		hits(&f, 101, key(v), 1);
+	s = commit(&f, 3 * SEC);
+	prefix = "fn";
+	for (unsigned v = 0; v < 300; v++) {
+		snprintf(name, sizeof(name), "fn%u", v);
+		assert_non_null(row(before, &before->vms[0].sym, name));
+		assert_non_null(row(before, &before->host.sym, name));
+		snprintf(name, sizeof(name), "other%u", v);
+		assert_non_null(row(s, &s->vms[0].sym, name));
+		assert_non_null(row(s, &s->host.sym, name));
+	}
+	snapshot_unref(before);
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void called(struct fixture *f, struct symbol_key k, struct symbol_key caller, unsigned n)
 {
 	const struct symbol_hit h = {.thread = inventory_thread(f->inv, 101),
@@ -309,35 +272,6 @@ static void callers_of_a_vms_symbols(void **state)
 	assert_int_equal(r->caller[0].samples_total, 0);
 	snapshot_unref(s);
 	fixture_free(&f);
-}
-
-/* However many call it: bounded, none is counted twice, and who calls often is among them. */
-static void callers_are_bounded(void **state)
-{
-	const struct symbol_key k = key(1);
-	const struct sym_caller *c;
-	struct sym_set s = {0};
-
-	(void)state;
-	for (int interval = 0; interval < 10; interval++) {
-		for (uint64_t v = 0; v < 100; v++) {
-			const struct symbol_key often = key(5), seldom = key(1000 + v);
-
-			sym_set_add(&s, &k, 1, false, 8);
-			sym_set_called(&s, &k, &often, 1);
-			sym_set_add(&s, &k, 1, false, 8);
-			sym_set_called(&s, &k, &seldom, 1);
-		}
-		assert_int_equal(sym_cell_callers(cell(&s, 1), &c), SYM_CALLERS);
-		assert_int_equal(c[0].key.value, 5);
-		assert_int_equal(c[0].now, 100);
-		assert_int_equal(c[1].now, 1);
-		sym_set_next(&s, 8);
-	}
-	assert_int_equal(sym_cell_callers(cell(&s, 1), &c), SYM_CALLERS);
-	assert_int_equal(c[0].total, 1000);
-	sym_set_called(&s, &(struct symbol_key){.value = 99}, &k, 1); /* of no key: nothing */
-	sym_set_free(&s);
 }
 
 static void totals_go_on_until_the_reset(void **state)
@@ -720,11 +654,9 @@ static void counts_that_miss_exits_mark_shares_of_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_sample_is_lost_in_the_table),
-		cmocka_unit_test(what_becomes_hot_gets_its_row),
 		cmocka_unit_test(samples_belong_to_the_vm_of_their_thread),
+		cmocka_unit_test(names_are_those_of_their_snapshot),
 		cmocka_unit_test(callers_of_a_vms_symbols),
-		cmocka_unit_test(callers_are_bounded),
 		cmocka_unit_test(totals_go_on_until_the_reset),
 		cmocka_unit_test(rows_are_made_for_what_is_looked_at),
 		cmocka_unit_test(a_hot_symbol_is_why),
