@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "guest_sampling.h"
@@ -32,6 +33,7 @@
 struct sampling {
 	struct collector_env env;
 	struct perf_rings *rings;
+	int online; /* the list of CPUs, held; -1: not yet */
 	struct kvm_rights rights;
 	struct sampling_choice choice;
 	bool host, guest; /* domains that are handed over */
@@ -264,7 +266,7 @@ static void tell(struct sampling *st)
 
 static int follow_cpus(struct sampling *st, int64_t now)
 {
-	return kvm_follow_cpus(st->env.root, st->rings, now, NULL, NULL);
+	return kvm_follow_cpus(st->env.root, &st->online, st->rings, now, NULL, NULL);
 }
 
 static int open_event(struct sampling *st, bool hw)
@@ -383,6 +385,8 @@ static void sampling_close(void *state)
 	if (!st)
 		return;
 	perf_rings_free(st->rings);
+	if (st->online >= 0)
+		close(st->online);
 	free(st);
 }
 
@@ -396,6 +400,7 @@ static int sampling_open(const struct collector_env *env, void **state)
 	if (!st)
 		return -ENOMEM;
 	st->env = *env;
+	st->online = -1;
 	st->host = env->config->sample_host || !env->config->sample_guest;
 	st->guest = env->config->sample_guest || !env->config->sample_host;
 	rc = perf_rings_new(bytes, 1, env->config->lost_test, &st->rings);

@@ -3,6 +3,7 @@
  * Ways to the kvm tracepoints, and what blocks them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -116,6 +117,9 @@ int kvm_load_formats(const struct sysroot *root, const char *tracefs, struct kvm
 
 /* ---- CPUs ---- */
 
+#define ONLINE "sys/devices/system/cpu/online"
+#define LIST_MAX 8192
+
 struct cpu_list {
 	int *cpu, n;
 };
@@ -128,10 +132,8 @@ static void add_cpu(void *ctx, int cpu)
 		l->cpu[l->n++] = cpu;
 }
 
-int kvm_online_cpus(const struct sysroot *root, int **cpu)
+static int parse_cpus(const char *text, ssize_t n, int **cpu)
 {
-	char text[8192];
-	ssize_t n = sysroot_read(root, "sys/devices/system/cpu/online", text, sizeof(text));
 	struct cpu_list l = {0};
 	int rc;
 
@@ -151,11 +153,22 @@ int kvm_online_cpus(const struct sysroot *root, int **cpu)
 	return l.n;
 }
 
-int kvm_follow_cpus(const struct sysroot *root, struct perf_rings *rings, int64_t now,
+int kvm_online_cpus(const struct sysroot *root, int **cpu)
+{
+	char text[LIST_MAX];
+
+	return parse_cpus(text, sysroot_read(root, ONLINE, text, sizeof(text)), cpu);
+}
+
+int kvm_follow_cpus(const struct sysroot *root, int *held, struct perf_rings *rings, int64_t now,
 		    void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx)
 {
-	int *cpu, n = kvm_online_cpus(root, &cpu), rc;
+	char text[LIST_MAX];
+	int *cpu, n, rc;
 
+	if (*held < 0)
+		*held = sysroot_openat(root, ONLINE, O_RDONLY);
+	n = parse_cpus(text, *held < 0 ? *held : fd_read_once(*held, text, sizeof(text)), &cpu);
 	if (n < 0)
 		return n;
 	rc = perf_rings_set_cpus(rings, cpu, (size_t)n, now, unwatched, ctx);

@@ -40,8 +40,11 @@ int kvm_load_formats(const struct sysroot *root, const char *tracefs, struct kvm
 		     struct kvm_names *names);
 /* The online ones; *cpu is malloc'ed and the caller's. Their number or -errno. */
 int kvm_online_cpus(const struct sysroot *root, int **cpu);
-/* perf_rings_set_cpus() with those. */
-int kvm_follow_cpus(const struct sysroot *root, struct perf_rings *rings, int64_t now,
+/*
+ * perf_rings_set_cpus() with those, at each tick: *held is the descriptor of their list, -1 at
+ * first, and the caller's to close.
+ */
+int kvm_follow_cpus(const struct sysroot *root, int *held, struct perf_rings *rings, int64_t now,
 		    void (*unwatched)(void *ctx, int cpu, int64_t since), void *ctx);
 
 /* True where no event and no BPF program can tell of root's threads: it is a recorded tree, or a

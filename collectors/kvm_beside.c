@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "inventory.h"
@@ -21,6 +22,7 @@ struct kvm_beside {
 	const struct collector_env *env;
 	const struct kvm_format *format;
 	struct perf_rings *rings; /* of all CPUs */
+	int online; /* the list of these, held; -1: not yet */
 	struct thread_events *threads; /* of some VMs' vCPUs */
 	struct demand demand;
 	bool code, code_all; /* of every exit: of those VMs, of all */
@@ -159,7 +161,7 @@ static void close_all(struct kvm_beside *b)
 
 static int open_all(struct kvm_beside *b, unsigned period)
 {
-	int rc = kvm_follow_cpus(b->env->root, b->rings, clock_mono_ns(), NULL, NULL);
+	int rc = kvm_follow_cpus(b->env->root, &b->online, b->rings, clock_mono_ns(), NULL, NULL);
 
 	for (unsigned i = 0; !rc && i < KVM_EVENTS; i++) {
 		const struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT,
@@ -287,6 +289,7 @@ int kvm_beside_new(const struct collector_env *env, const struct kvm_format *f,
 	b->env = env;
 	b->format = f;
 	b->rings = rings;
+	b->online = -1;
 	*out = b;
 	return 0;
 }
@@ -296,6 +299,8 @@ void kvm_beside_free(struct kvm_beside *b)
 	if (!b)
 		return;
 	thread_events_free(b->threads);
+	if (b->online >= 0)
+		close(b->online);
 	free(b);
 }
 

@@ -38,6 +38,7 @@ struct kvm_events {
 	struct collector_env env;
 	struct kvm_format *format;
 	struct perf_rings *rings;
+	int online; /* the list of CPUs, held; -1: not yet */
 	struct kvm_bpf *bpf; /* NULL: each event is taken from the rings */
 	int epfd; /* of the rings and of the programs in the kernel */
 	bool bpf_failed; /* not to be tried again */
@@ -365,7 +366,7 @@ static void unwatched(void *ctx, int cpu, int64_t since)
 
 static int follow_cpus(struct kvm_events *st, int64_t now)
 {
-	return kvm_follow_cpus(st->env.root, st->rings, now, unwatched, st);
+	return kvm_follow_cpus(st->env.root, &st->online, st->rings, now, unwatched, st);
 }
 
 static int watch(struct kvm_events *st, int fd)
@@ -478,6 +479,8 @@ static void events_close(void *state)
 		return;
 	if (st->epfd >= 0)
 		close(st->epfd);
+	if (st->online >= 0)
+		close(st->online);
 	kvm_bpf_free(st->bpf);
 	kvm_beside_free(st->beside);
 	perf_rings_free(st->rings);
@@ -494,6 +497,7 @@ static int events_open(const struct collector_env *env, void **state)
 	if (!st)
 		return -ENOMEM;
 	st->env = *env;
+	st->online = -1;
 	st->epfd = epoll_create1(EPOLL_CLOEXEC);
 	st->wanted = KIND_BIT(KIND_VMEXIT);
 	st->format = kvm_format_new();

@@ -290,6 +290,35 @@ static void whether_exits_fire(void **state)
 	assert_int_equal(kvm_exits_state(0, 0, "", &why), SOURCE_OK);
 }
 
+/* The list of CPUs is held open, and says each time what it has by then. */
+static void cpus_are_followed(void **state)
+{
+	struct perf_rings *rings;
+	struct tree t;
+	int held = -1, rc;
+
+	(void)state;
+	make_tree(&t);
+	assert_int_equal(perf_rings_new(RING_MIN, 2, false, &rings), 0);
+	assert_int_equal(kvm_follow_cpus(t.root, &held, rings, 1, NULL, NULL), -ENOENT);
+	assert_int_equal(held, -ENOENT);
+	put_file(&t, "sys/devices/system/cpu/online", "0\n");
+	rc = kvm_follow_cpus(t.root, &held, rings, 2, NULL, NULL);
+	if (rc == -EACCES || rc == -EPERM || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		print_message("no perf events, or one CPU only\n");
+	} else {
+		assert_int_equal(rc, 0);
+		assert_true(held >= 0);
+		assert_int_equal(perf_rings_cpus(rings), 1);
+		put_file(&t, "sys/devices/system/cpu/online", "0-1\n");
+		assert_int_equal(kvm_follow_cpus(t.root, &held, rings, 3, NULL, NULL), 0);
+		assert_int_equal(perf_rings_cpus(rings), 2);
+	}
+	perf_rings_free(rings);
+	close(held);
+	free_tree(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +331,7 @@ int main(void)
 		cmocka_unit_test(formats_of_a_tree),
 		cmocka_unit_test(a_fixture_has_no_events),
 		cmocka_unit_test(whether_exits_fire),
+		cmocka_unit_test(cpus_are_followed),
 	};
 
 	return cmocka_run_group_tests_name("kvm_access", tests, NULL, NULL);
