@@ -172,6 +172,11 @@ int area_put(const struct area *a, int y, int x, enum role role, uint32_t cp)
 
 	if (cp < 0x20 || (cp >= 0x7f && cp <= 0x9f))
 		cp = '?';
+	c = cell_at(a, y, x);
+	if (cp < 0x7f && c && c->width == 1) { /* nearly all of them */
+		*c = (struct surf_cell){.cp = cp, .width = 1, .role = (uint8_t)role};
+		return 1;
+	}
 	w = utf8_width_cp(cp);
 	if (w == 0) {
 		/* It belongs to the character before; there is room for one. */
@@ -182,7 +187,6 @@ int area_put(const struct area *a, int y, int x, enum role role, uint32_t cp)
 			c->mark = cp;
 		return 0;
 	}
-	c = cell_at(a, y, x);
 	right = w == 2 ? cell_at(a, y, x + 1) : NULL;
 	if (w == 2 && (!c || !right)) {
 		if (c)

@@ -180,6 +180,7 @@ static void set_modes(struct terminal *t)
 	intrflush(stdscr, FALSE);
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
+	typeahead(-1); /* a picture is some hundred bytes: no key need be looked for within it */
 	set_escdelay(ESC_DELAY_MS);
 	curs_set(0);
 	(void)t;

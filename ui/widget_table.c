@@ -283,13 +283,13 @@ static void mark_match(const struct table_ctx *c, const struct area *a, int y, i
 
 static void draw_row(const struct table_ctx *c, const struct area *a, int y,
 		     const struct table_row *r, const struct column *cols,
-		     const struct column_place *place, size_t n)
+		     const struct field *const *field, const struct column_place *place, size_t n)
 {
 	char text[CELL_TEXT];
 
 	for (size_t i = 0; i < n; i++) {
 		const struct column *col = &cols[place[i].col];
-		const struct field *f = field_find(c->def->table, col->field);
+		const struct field *f = field[i];
 		int x = place[i].x, w = place[i].w;
 		enum role role;
 
@@ -323,6 +323,7 @@ void table_draw(const struct table_ctx *c, const struct area *a, const struct ro
 {
 	struct column cols[VIEW_COLUMNS];
 	struct column_place place[VIEW_COLUMNS];
+	const struct field *field[VIEW_COLUMNS]; /* of the placed ones */
 	size_t n = table_columns(c, cols), placed;
 	int line = table_selected(c, rows), height = a->h - 1;
 
@@ -340,10 +341,12 @@ void table_draw(const struct table_ctx *c, const struct area *a, const struct ro
 		c->state->sel = rows->row[line].id;
 	}
 	scroll_to(c->state, line < 0 ? 0 : line, height, rows->n);
+	for (size_t i = 0; i < placed; i++)
+		field[i] = field_find(c->def->table, cols[place[i].col].field);
 	for (int y = 0; y < height && c->state->top + y < (int)rows->n; y++) {
 		int at = c->state->top + y;
 
-		draw_row(c, a, y + 1, &rows->row[at], cols, place, placed);
+		draw_row(c, a, y + 1, &rows->row[at], cols, field, place, placed);
 		if (at == line)
 			area_attr(a, y + 1, 0, a->w, c->focused ? CELL_SELECTED : CELL_BLURRED);
 	}
