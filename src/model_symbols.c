@@ -248,13 +248,15 @@ static void put_callers(struct commit *c, const struct sym_cell *cell, struct sn
 static void put_row(struct commit *c, const struct sym_set *set, const struct sym_cell *cell,
 		    const struct inv_vm *vm, struct snap_symbol *row)
 {
-	row->key = cell->key;
-	row->guessed = cell->guessed;
-	row->samples = cell->now;
-	row->samples_total = cell->total + cell->now;
+	*row = (struct snap_symbol){
+		.key = cell->key,
+		.guessed = cell->guessed,
+		.samples = cell->now,
+		.samples_total = cell->total + cell->now,
+		.reason = "",
+	};
 	row->pct = share(row->samples, sym_set_now(set));
 	row->pct_total = share(row->samples_total, sym_set_total(set));
-	row->reason = "";
 	if (!model_name_key(c, &cell->key, &row->name, &row->module))
 		row->reason = model_why_no_name(c, vm, &cell->key);
 	put_callers(c, cell, row);
@@ -269,9 +271,7 @@ static void put_other(const struct sym_set *set, unsigned rows, struct snap_symb
 		now += set->cell[i].now;
 		total += set->cell[i].total;
 	}
-	row->other = true;
-	row->name = "other";
-	row->module = row->reason = "";
+	*row = (struct snap_symbol){.other = true, .name = "other", .module = "", .reason = ""};
 	for (unsigned i = 0; i < SNAP_CALLERS; i++)
 		row->caller[i] = (struct snap_caller){.name = ""};
 	row->samples = now;
@@ -392,7 +392,7 @@ void model_symbol_rows(struct commit *c)
 	put_samples(c, &m->sampling.all, &c->s->host.sym);
 	put_samples(c, &m->sampling.rest, &c->s->host.other_sym);
 	c->symbol_room = count_rows(m);
-	c->symbol_rows = snapshot_alloc(c->s, c->symbol_room, sizeof(*c->symbol_rows));
+	c->symbol_rows = snapshot_alloc_unset(c->s, c->symbol_room, sizeof(*c->symbol_rows));
 	if (!c->symbol_rows)
 		c->symbol_room = 0; /* the rows are missing, all other figures are there */
 	put_rows(c, &m->sampling.all, &(struct whose){NULL, SNAP_ALL_VMS, -1, vm_limit(m)},

@@ -162,20 +162,24 @@ const char *snapshot_str(struct snapshot *s, const char *text)
 
 const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
 {
-	va_list ap, again;
+	char text[256]; /* nearly all are shorter, and then made once */
 	char *p = NULL;
+	va_list ap;
 	int n;
 
 	va_start(ap, fmt);
-	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	if (n > 0)
 		p = arena(box_of(s), (size_t)n + 1, 1, false);
-	if (p)
-		vsnprintf(p, (size_t)n + 1, fmt, again);
-	va_end(again);
+	if (!p)
+		return "";
+	if ((size_t)n < sizeof(text))
+		return memcpy(p, text, (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
 	va_end(ap);
-	return p ? p : "";
+	return p;
 }
 
 bool snapshot_vms_unknown(const struct snapshot *s)
