@@ -168,54 +168,50 @@ struct share {
 	struct value v;
 	double warn, alarm;
 	bool count; /* a count, not a percentage */
+	char text[16];
 };
+
+static void format_share(struct share *s)
+{
+	if (s->count)
+		fmt_count(s->text, sizeof(s->text), s->v, 6);
+	else
+		fmt_pct(s->text, sizeof(s->text), s->v, 6);
+}
 
 /* Draws one figure of the host line where it fits whole; returns the column after it. */
 static int draw_share(const struct area *a, int x, const struct share *s)
 {
-	char buf[16];
-	int w;
+	int end = x + (int)(strlen(s->text) + strlen(s->label)) + 2;
 
-	if (s->count)
-		fmt_count(buf, sizeof(buf), s->v, 6);
-	else
-		fmt_pct(buf, sizeof(buf), s->v, 6);
-	w = (int)(strlen(buf) + strlen(s->label)) + 2;
-	if (x + w > a->w)
+	if (end > a->w)
 		return x;
-	x = area_textf(a, 1, x, ROLE_DIM, " %s ", s->label);
+	if (!a->h) /* tried only */
+		return end;
+	x = area_text(a, 1, x, ROLE_DIM, " ");
+	x = area_text(a, 1, x, ROLE_DIM, s->label);
+	x = area_text(a, 1, x, ROLE_DIM, " ");
 	return area_text(a, 1, x,
-			 value_has(s->v) ? theme_level(s->v.v, s->warn, s->alarm) : ROLE_DIM, buf);
+			 value_has(s->v) ? theme_level(s->v.v, s->warn, s->alarm) : ROLE_DIM,
+			 s->text);
 }
 
-/*
- * Sums to 100: usr without guest time; then the figures that overlap it. True where the first
- * two of those, steal and lost, found room.
- */
-static bool host_line(struct ui *ui, const struct area *a, bool bar)
+#define PARTS 7
+#define AFTER 5
+
+/* True where the first two of `after`, steal and lost, found room. */
+static bool host_line(const struct area *a, const struct share *part, const struct share *after,
+		      bool bar)
 {
-	const struct snap_host *h = &ui->shown->host;
-	const struct share part[] = {
-		{"usr", h->usr, 0, 0, 0},   {"sys", h->sys, 0, 0, 0}, {"irq", h->irq, 0, 0, 0},
-		{"wa", h->wa, 0, 0, 0},	    {"st", h->st, 5, 10, 0},  {"guest", h->guest, 0, 0, 0},
-		{"idle", h->idle, 0, 0, 0},
-	};
-	const struct share after[] = {
-		{"steal", h->steal, 5, 10, 0},
-		{" lost", value_known((double)h->lost), 1, 1, true},
-		{" exits/s", h->exits_rate, 0, 0, true},
-		{" exit", h->exit_pct, 20, 50, 0},
-		{" load", h->load1, 0, 0, 0},
-	};
 	int x = 0, placed = 0;
 
 	/* Below 80 columns the shares that are seldom more than nothing give way. */
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+	for (size_t i = 0; i < PARTS; i++)
 		if (a->w >= 72 || i == 1 || i == 5 || (i == 6 && a->w >= 50))
 			x = draw_share(a, x, &part[i]);
 	if (bar)
 		x = area_text(a, 1, x, ROLE_FRAME, " |");
-	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+	for (size_t i = 0; i < AFTER; i++) {
 		int to = draw_share(a, x, &after[i]);
 
 		placed += to > x;
@@ -224,13 +220,39 @@ static bool host_line(struct ui *ui, const struct area *a, bool bar)
 	return placed >= 2;
 }
 
+/* Sums to 100: usr without guest time; then the figures that overlap it. */
 static void draw_host_line(struct ui *ui, const struct area *a)
 {
+	const struct snap_host *h = &ui->shown->host;
 	struct area nothing = *a;
+	struct share part[PARTS] = {
+		{.label = "usr", .v = h->usr},
+		{.label = "sys", .v = h->sys},
+		{.label = "irq", .v = h->irq},
+		{.label = "wa", .v = h->wa},
+		{.label = "st", .v = h->st, .warn = 5, .alarm = 10},
+		{.label = "guest", .v = h->guest},
+		{.label = "idle", .v = h->idle},
+	};
+	struct share after[AFTER] = {
+		{.label = "steal", .v = h->steal, .warn = 5, .alarm = 10},
+		{.label = " lost",
+		 .v = value_known((double)h->lost),
+		 .warn = 1,
+		 .alarm = 1,
+		 .count = true},
+		{.label = " exits/s", .v = h->exits_rate, .count = true},
+		{.label = " exit", .v = h->exit_pct, .warn = 20, .alarm = 50},
+		{.label = " load", .v = h->load1},
+	};
 
+	for (size_t i = 0; i < PARTS; i++)
+		format_share(&part[i]);
+	for (size_t i = 0; i < AFTER; i++)
+		format_share(&after[i]);
 	/* Tried without drawing: where steal and lost find no room the bar goes. */
 	nothing.h = 0;
-	host_line(ui, a, host_line(ui, &nothing, true));
+	host_line(a, part, after, host_line(&nothing, part, after, true));
 }
 
 static bool any_source_off(const struct snapshot *s)
@@ -504,7 +526,9 @@ static void draw_bar(struct ui *ui, const struct area *a)
 	shown = bar_fit(ui, show, shown, room, &gap);
 	for (size_t i = 0; i < shown; i++) {
 		x = area_text(a, 0, x, ROLE_KEY, bar_key(show[i], key, sizeof(key)));
-		x = area_textf(a, 0, x, ROLE_BAR, " %s%*s", bar_word(ui, show[i]), gap, "");
+		x = area_text(a, 0, x, ROLE_BAR, " ");
+		x = area_text(a, 0, x, ROLE_BAR, bar_word(ui, show[i]));
+		x = area_text(a, 0, x, ROLE_BAR, gap == 2 ? "  " : " ");
 	}
 	if (state[0] && x <= room + gap)
 		area_right(a, 0, a->w - 1, ROLE_PAUSED, state);

@@ -362,14 +362,17 @@ static int draw_tabs(struct ui *ui, const struct pane_ctx *c, const struct area 
 	all = panes_all(&n);
 	for (size_t i = 0; i < n; i++) {
 		bool on = all[i]->key == ui->view.pane, words = on || t->words;
+		enum role role = on ? ROLE_TAB_ON : ROLE_TAB;
 
 		if (!on && t->one)
 			continue;
-		x = area_textf(a, 0, x, on ? ROLE_TAB_ON : ROLE_TAB, words ? " %c %s " : " %c%s",
-			       all[i]->key,
-			       words	  ? all[i]->title
-			       : t->close ? ""
-					  : " ");
+		x = area_text(a, 0, x, role, (char[]){' ', all[i]->key, '\0'});
+		if (words) {
+			x = area_text(a, 0, x, role, " ");
+			x = area_text(a, 0, x, role, all[i]->title);
+		}
+		if (words || !t->close)
+			x = area_text(a, 0, x, role, " ");
 		if (!on || !t->subtitle || !all[i]->subtitle)
 			continue;
 		all[i]->subtitle(c, sub, sizeof(sub));
