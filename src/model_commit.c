@@ -528,7 +528,8 @@ static void set_interval(struct commit *c, int64_t watermark)
 struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespec wall,
 			      bool first_rates, double delay_s)
 {
-	struct commit c = {.m = m, .s = snapshot_new()};
+	/* What it is like it was a moment ago, and somewhat more. */
+	struct commit c = {.m = m, .s = snapshot_new_for(m->snapshot_used / 8 * 9)};
 
 	if (!c.s)
 		return NULL;
@@ -544,6 +545,7 @@ struct snapshot *model_commit(struct model *m, int64_t watermark, struct timespe
 	put_head(&c, wall, first_rates, delay_s);
 	model_exit_state(&c);
 	fill(&c);
+	m->snapshot_used = snapshot_used(c.s);
 	model_slow_next(m);
 	model_next(m, watermark);
 	model_symbols_next(m);

@@ -137,6 +137,7 @@ struct model {
 	struct value self_cpu, self_guest;
 	unsigned discovered, discovering;
 	struct missing missing;
+	size_t snapshot_used; /* bytes of the last one */
 	uint64_t seq, lost, lost_total; /* lost: of this interval, by loss_count */
 	uint64_t code_lost, code_lost_total; /* of exits that only tell which code makes them */
 	int64_t last; /* W of the last commit */

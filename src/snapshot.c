@@ -38,12 +38,19 @@ static struct box *box_of(struct snapshot *s)
 
 struct snapshot *snapshot_new(void)
 {
+	return snapshot_new_for(FIRST_BLOCK);
+}
+
+struct snapshot *snapshot_new_for(size_t bytes)
+{
 	struct box *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
 	atomic_init(&b->refs, 1);
-	b->next_size = FIRST_BLOCK;
+	b->next_size = bytes < FIRST_BLOCK ? FIRST_BLOCK : bytes;
+	if (b->next_size > LARGEST_BLOCK)
+		b->next_size = LARGEST_BLOCK;
 	b->s.bytes = sizeof(*b);
 	return &b->s;
 }
@@ -72,6 +79,15 @@ void snapshot_unref(struct snapshot *s)
 	free(b);
 }
 
+size_t snapshot_used(const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (const struct block *k = ((const struct box *)s)->blocks; k; k = k->next)
+		n += k->used;
+	return n;
+}
+
 static void put_block(struct box *b, struct block *k, size_t size, size_t need)
 {
 	k->size = size;
@@ -94,8 +110,7 @@ static struct block *add_block(struct box *b, size_t need, bool zero)
 	if (!k)
 		return NULL;
 	k->used = 0;
-	if (b->next_size < LARGEST_BLOCK)
-		b->next_size *= 2;
+	b->next_size = b->next_size * 2 < LARGEST_BLOCK ? b->next_size * 2 : LARGEST_BLOCK;
 	put_block(b, k, size, need);
 	return k;
 }

@@ -466,6 +466,12 @@ bool snapshot_vms_unknown(const struct snapshot *s);
  * points to comes from its arena and is freed with it.
  */
 struct snapshot *snapshot_new(void); /* refcount 1; NULL: no memory */
+/*
+ * The same, for about so many bytes of rows and strings (snapshot_used() of one like it): one
+ * piece of memory is had for less than several.
+ */
+struct snapshot *snapshot_new_for(size_t bytes);
+size_t snapshot_used(const struct snapshot *s); /* bytes of rows and strings */
 void *snapshot_alloc(struct snapshot *s, size_t n, size_t size); /* zeroed; NULL: no memory */
 /* The same not zeroed, for tables of which the caller writes each row that it leaves in. */
 void *snapshot_alloc_unset(struct snapshot *s, size_t n, size_t size);

@@ -61,6 +61,36 @@ static void large_tables_keep_small_ones_dense(void **state)
 	snapshot_unref(s);
 }
 
+/* One that is made for what the last one held holds it in one piece, but for what is very large. */
+static void made_for_what_it_holds(void **state)
+{
+	struct snapshot *s = snapshot_new(), *next;
+	size_t used, before;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		snapshot_str(s, "instance-0000a1");
+	assert_non_null(snapshot_alloc(s, 50, 1000));
+	used = snapshot_used(s);
+	assert_in_range(used, 51600, 51700);
+	next = snapshot_new_for(used + 100);
+	snapshot_str(next, "a");
+	before = next->bytes;
+	assert_in_range(before, used, used + 8000);
+	for (int i = 0; i < 99; i++)
+		snapshot_str(next, "instance-0000a1");
+	assert_non_null(snapshot_alloc(next, 50, 1000));
+	assert_int_equal(next->bytes, before);
+	assert_non_null(snapshot_alloc(next, 1000, 1000)); /* it can always be more */
+	assert_true(snapshot_used(next) > 1000000);
+	snapshot_unref(next);
+	next = snapshot_new_for(100 << 20);
+	snapshot_str(next, "a");
+	assert_true(next->bytes < 1 << 20); /* a host may have become smaller */
+	snapshot_unref(next);
+	snapshot_unref(s);
+}
+
 static void strings_are_copies_and_never_null(void **state)
 {
 	struct snapshot *s = snapshot_new();
@@ -127,6 +157,7 @@ int main(void)
 		cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(large_tables_keep_small_ones_dense),
+		cmocka_unit_test(made_for_what_it_holds),
 		cmocka_unit_test(strings_are_copies_and_never_null),
 		cmocka_unit_test(the_last_reader_frees),
 		cmocka_unit_test(every_reason_has_words),
