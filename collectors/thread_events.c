@@ -78,7 +78,7 @@ void thread_events_drain(struct thread_events *e, int64_t watermark)
 	struct epoll_event ready;
 
 	/* Asking is taking: it is quiet until a ring fills again. */
-	while (epoll_wait(e->epfd, &ready, 1, 0) > 0)
+	while (e->n && epoll_wait(e->epfd, &ready, 1, 0) > 0)
 		;
 	for (size_t i = 0; i < e->n; i++)
 		drain(e, &e->thread[i], watermark);
