@@ -285,7 +285,8 @@ static struct result run_ours(const struct bench *b, bool with_model)
 	struct inventory *inv = with_model ? inventory_new() : NULL;
 	struct model *model = with_model ? model_new(&mc, inv, b->names) : NULL;
 	struct counted c = {.to = model ? model_sink(model) : NULL};
-	struct collector_env env = {b->root, NULL, &c.sink, b->names, &cc};
+	struct collector_env env = {
+		.root = b->root, .sink = &c.sink, .names = b->names, .config = &cc};
 	struct result r;
 	int64_t start;
 	void *state;
