@@ -351,14 +351,11 @@ fi
 guest_kernel=${guest_kernel:-$kernel}
 make_initramfs
 make_guest_initramfs
+write_command "$@"
 printf '%s\n' "$top" >"$results/.top"
 
 for try in $tries; do
-	if [ "$try" -eq 2 ] && [ "$threads" = multi ]; then
-		threads=single seconds=$((2 * seconds))
-	fi
 	rm -f "$results"/.{status,waited}
-	write_command "$@"
 	start_qemu
 	r=0 crash='' # what its kernel said of one
 	follow || r=$?
