@@ -192,7 +192,7 @@ def cycles():
     n.near(got, cpu, 0.05 * cpu + 2 * vm["khz"], "busy: cycles are the vCPU's CPU time at the guest's TSC frequency")
     seen = halted()
     n.ok(seen[-1][0] <= seen[-1][1], "halted: no more than what the thread ran", seen)
-    n.ok(all(got < slept / 4 for got, _most, slept in seen), "it stands still", seen)
+    n.ok(n.every(got < slept / 4 for got, _most, slept in seen), "it stands still", seen)
     vm, = run(program(f"wrmsr:{SELECT:#x}:{CYCLES | 0x410000:#x}", f"wrmsr:{SELECT + 1:#x}:{0xc0 | ON:#x}", "spin:1000000",
                       "rdpmc:0", "rdpmc:1"))
     n.same(vm["read"], [0, 0], "cycles of one mode alone, and instructions: not counted")
@@ -204,7 +204,7 @@ def interrupts_at_its_end(what, *start):
     nmis, over = [m["nmis"] for m in vm["mark"]], [v < 1 << (WIDTH - 1) for v in vm["read"]]
     n.ok(over[-1], f"{what} 200 ms of cycles below its end went over it", vm["read"])
     first = over.index(True)
-    n.ok(not any(nmis[:max(first - 1, 0)]), f"{what}: no interrupt before it did", (first, nmis))
+    n.ok(n.every(i == 0 for i in nmis[:max(first - 1, 0)]), f"{what}: no interrupt before it did", (first, nmis))
     n.same(set(nmis[first + 1:]), {1}, f"{what}: one after it did")
 
 
