@@ -70,10 +70,12 @@ class Line:
 
 
 class QemuGuest:
-    """One guest; `boot` starts it, without it a running one is taken."""
+    """One guest; `boot` starts it, without it a running one is taken. `initrd`: another than the one that the lab has;
+    `preload`: a library for its QEMU."""
 
-    def __init__(self, name, boot):
-        self.name, self.ncpus = name, NAMES[name]
+    def __init__(self, name, boot, initrd=None, preload=None):
+        self.name, self.ncpus = name, NAMES.get(name, 1)
+        self.initrd, self.preload = initrd or os.environ.get("LAB_INITRD"), preload
         self.at, self.booting = os.path.join(WHERE, name), boot
         if boot:
             self.start()
@@ -88,13 +90,14 @@ class QemuGuest:
                 "-name", f"guest={self.name},debug-threads=on", "-smp", str(self.ncpus), "-m", "256M",
                 "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-kernel", os.environ["LAB_BZIMAGE" if moved else "LAB_KERNEL"],
-                "-initrd", os.environ["LAB_INITRD"], "-append", APPEND + ("" if moved else " nokaslr"),
+                "-initrd", self.initrd, "-append", APPEND + ("" if moved else " nokaslr"),
                 "-serial", f"unix:{self.at}.console,server=on,wait=off",
                 "-chardev", f"socket,id=shell,path={self.at}.shell,server=on,wait=off",
                 "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=shell",
                 "-qmp", f"unix:{self.at}.qmp,server=on,wait=off", "-pidfile", f"{self.at}.pid"]
         with open(f"{self.at}.log", "wb") as log:
-            p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                                 env={**os.environ, **({"LD_PRELOAD": self.preload} if self.preload else {})})
         end = time.monotonic() + 30 * PATIENCE
         while not (os.path.exists(f"{self.at}.pid") and os.path.getsize(f"{self.at}.pid")):
             if p.poll() is not None or time.monotonic() > end:
@@ -213,10 +216,10 @@ def running(name):
         return False
 
 
-def start(names=tuple(NAMES)):
+def start(names=tuple(NAMES), initrd=None, preload=None):
     """The guests, running but perhaps still booting: wait with ready()."""
     os.makedirs(WHERE, exist_ok=True)
-    return [QemuGuest(name, not running(name)) for name in names]
+    return [QemuGuest(name, not running(name), initrd, preload) for name in names]
 
 
 def pair():

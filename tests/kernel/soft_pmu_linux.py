@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-# limit: 300
+# limit: 360
 """In the lab on the patched kernel (kernel-support/boot.sh): what a Linux guest in QEMU counts with perf events.
 
 The host has no PMU, so that cycles come from a clock (patch 6), and exits from the host (patch 7). What is true of the
 cycles is told by the same clock of the host's, counting the vCPU's thread: before and after the guest counts, and
-while it does.
+while it does. And Debian's perf in that guest, with what it links to: `perf stat -e cycles` of a busy second, and of one
+asleep.
 """
 
 import ctypes
 import os
+import re
+import shutil
 import struct
+import subprocess
 import sys
 import time
 
@@ -23,6 +27,19 @@ import soft_pmu as s  # noqa: E402
 PORTS = 1000  # load.c's
 SAMPLES, A_SECOND = 20, 10  # so few that even the debug kernel has its time for each
 BUSY = 2  # s
+TRIES = 3
+# What the command `shell` runs in that guest: no console is so fast that more than perf's own words should go there.
+SHELL = """#!/bin/busybox sh
+[ -e /sys/bus ] || { /bin/busybox mkdir /sys; /bin/busybox mount -t sysfs sysfs /sys; /bin/busybox --install -s /bin; }
+for what in "-a timeout 1 /loop" "-a sleep 1" "timeout 1 /loop" "sleep 1"; do
+	perf stat -e cycles -o /stat $what 2>/errors
+	cat /stat /errors
+	echo perf ended
+done
+"""
+LOOP = """#!/bin/busybox sh
+while :; do :; done
+"""
 
 
 class ThreadClock:
@@ -109,6 +126,64 @@ def cycles(guest, hz):
     n.ok(0 < got / hz < took / 4, "a CPU that sleeps, and has its timers and devices, counts few", (got, took))
 
 
+def add_to_initramfs():
+    """The lab's, with perf, its libraries and the two scripts: the kernel unpacks one archive after the other."""
+    top, out = "/tmp/perf-guest", "/tmp/perf-guest.cpio"
+    files = {"/bin/perf": shutil.which("perf")}
+    for path in re.findall(r"(/\S+) \(0x", n.sh("ldd", files["/bin/perf"])):
+        files[path] = path
+    for to, path in files.items():
+        os.makedirs(os.path.dirname(top + to), exist_ok=True)
+        shutil.copy(path, top + to)
+    for name, text in (("shell", SHELL), ("loop", LOOP)):
+        n.put(f"{top}/{name}", text)
+        os.chmod(f"{top}/{name}", 0o755)
+    with open(out, "wb") as f:
+        with open(os.environ["LAB_INITRD"], "rb") as lab:
+            shutil.copyfileobj(lab, f)
+        f.flush()
+        names = "\n".join(os.path.relpath(os.path.join(d, x), top) for d, dirs, rest in os.walk(top) for x in sorted(dirs) + rest)
+        subprocess.run(["busybox", "cpio", "-o", "-H", "newc"], input=names.encode(), stdout=f, stderr=subprocess.DEVNULL,
+                       check=True, cwd=top)
+    shutil.rmtree(top)
+    return out
+
+
+def perf_says(guest):
+    """Cycles and seconds of the next perf stat there, by its own words; it counted nothing: None."""
+    text = []
+    while (line := guest.console.next(60)) not in (None, "perf ended"):
+        text.append(line)
+    for line in filter(None, text):
+        n.say(f"perf: {line}")
+    got = re.search(r"^(\d+) +cycles\b", "\n".join(text), re.M)
+    took = re.search(r"^([\d.]+) seconds time elapsed", "\n".join(text), re.M)
+    return (int(got[1]), float(took[1])) if got and took else None
+
+
+def perf_stat(guest, hz):
+    """
+    `perf stat -e cycles` of a second: of the CPU, and of the program alone, with which perf shares the guest's one CPU. Anew
+    where the lab's CPU was busy with something else.
+    """
+    for _ in range(TRIES):
+        guest.console.send("shell")
+        said = [perf_says(guest) for _ in range(4)]
+        if not n.every(said):
+            break
+        busy, idle, program, asleep = (cycles / hz / took for cycles, took in said)
+        n.say(f"cycles / (elapsed * frequency): CPU busy {busy:.3f}, idle {idle:.4f}; program busy {program:.3f}, "
+              f"asleep {asleep:.4f}")
+        if busy > 1.05 or (busy >= 0.95 and max(idle, asleep) < 0.1):
+            break
+    if n.ok(n.every(said), "perf stat -e cycles in the guest counts", said):
+        n.ok(n.every(took >= 1 for _, took in said), "for a second each", said)
+        n.near(busy, 1, 0.05, "a busy CPU: elapsed time * frequency")
+        n.ok(0 < idle < 0.1, "an idle one: next to nothing", said)
+        n.ok(0.6 <= program <= 1.05, "a busy program: the most of it", said)
+        n.ok(0 < asleep < 0.1, "one that sleeps: next to nothing", said)
+
+
 def exits(guest):
     before = count(guest, s.EXITS, "port")[0]
     n.same(before, 0, "exits: the host does not allow it")
@@ -128,12 +203,15 @@ def main():
     if why := lab_guests.missing() or (not os.path.exists(s.EVENTS) and "not the patched kernel"):
         n.skip("perf events of a Linux guest", why)
         n.done()
-    guest = lab_guests.start(("db02",))[0].ready()  # it has one CPU
+    guest = lab_guests.start(("db02",), add_to_initramfs())[0].ready()  # it has one CPU
     guest.rest()
+    n.say(f"its PMU: {s.show(Overflows(guest).vm_id)[0]}")
     hz = s.run("mark")[0]["khz"] * 1000
     cycles(guest, hz)
     exits(guest)
+    perf_stat(guest, hz)
     n.done()
 
 
-main()
+if __name__ == "__main__":
+    main()
