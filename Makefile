@@ -59,6 +59,7 @@ UNIT = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH = $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LAB = $(patsubst tests/lab/guest/%.c,$(B)/lab/programs/%,$(wildcard tests/lab/guest/*.c))
+PRELOAD = $(patsubst tests/kernel/%.c,$(B)/lab/%.so,$(wildcard tests/kernel/*.c))
 TOOL = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
 GUEST = $(patsubst tests/guests/%.c,$(B)/guests/%,$(wildcard tests/guests/*.c))
 
@@ -66,7 +67,7 @@ all: $(B)/kvmtop
 units: $(UNIT)
 guests: $(GUEST)
 fuzzers: $(FUZZ)
-lab-programs: $(LAB) $(TOOL)
+lab-programs: $(LAB) $(PRELOAD) $(TOOL)
 # Everything that can be compiled: what a build under another compiler or sanitizer wants.
 everything: all units guests lab-programs $(BENCH)
 
@@ -123,6 +124,11 @@ $(B)/tools/%: tests/tools/%.c $(B)/libkvmtop.a $(B)/flags
 $(B)/lab/programs/%: tests/lab/guest/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -g $(WARN) -pthread -static -MMD -MP -MF $@.d -MT $@ -o $@ $<
+
+# For a QEMU in the lab, which is this machine's.
+$(B)/lab/%.so: tests/kernel/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -g $(WARN) -shared -fPIC -MMD -MP -MF $@.d -MT $@ -o $@ $<
 
 # A fuzz target is linked with a plain main that replays files, or with libFuzzer (make fuzz).
 ifdef LIBFUZZER
@@ -236,6 +242,6 @@ help:
 ## CC=clang, OPT='-O0 -g', CFLAGS, LDFLAGS, B=another build folder, BPF=0: without clang and libbpf
 
 FORCE:
--include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(TOOL:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
+-include $(OBJ:.o=.d) $(GUEST:=.d) $(LAB:=.d) $(PRELOAD:=.d) $(TOOL:=.d) $(UNIT:=.d) $(BENCH:=.d) $(FUZZ:=.d)
 .PHONY: all units guests fuzzers lab-programs everything need-build run check $(CHECKS) check-lab check-kernel check-kernel-debug fuzz-replay need-check fuzz \
 	bench check-fresh deps install uninstall format clean distclean help print-cflags FORCE

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Guests that use the counters of their PMU: pmu-run [-n MS] [-f EVENT] PROGRAM… Each PROGRAM is a
- * VM with one vCPU, its words the guest's instructions (see assemble()); the VMs run at once, each
- * on a thread.
+ * Guests that use the counters of their PMU: pmu-run [-n MS] [-f EVENT] [-w LEAF] PROGRAM… Each
+ * PROGRAM is a VM with one vCPU, its words the guest's instructions (see assemble()); the VMs run
+ * at once, each on a thread.
  *
  * What a guest reads it keeps, and at a `mark` the VMM notes what the host knows: how many exits
  * the VM had (KVM's statistics in debugfs), the thread's CPU time, and how many NMIs the guest
- * took. At a `wait` it says so on stdout and goes on with a line of stdin. At the end a line of
- * JSON a VM.
+ * took, and #GPs of MSRs and counters that are not there. At a `wait` it says so on stdout and goes
+ * on with a line of stdin. At a `move` the guest goes on in another VM, as after a migration: what
+ * it has of registers is what KVM's list of MSRs to save brought over. At the end a line of JSON
+ * a VM.
  *
  * KVM's own interrupt controllers are there: HLT waits in the kernel, for the NMI that comes every
- * MS ms (-n) or for that of a counter that overflows. No VM may count EVENT (-f), by KVM's filter.
- * Real-mode code, assembled here.
+ * MS ms (-n) or for that of a counter that overflows. No VM may count EVENT (-f), by KVM's filter;
+ * none has the LEAF of CPUID (-w), though KVM offers it. Real-mode code, assembled here.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -25,7 +27,11 @@
 #include "vmm.h"
 
 #define NMI_HANDLER 0x500
+#define GP_HANDLER 0x540
 #define NMIS 0x600 /* how many it took, 16 bits */
+#define FAULTS 0x602 /* the same of #GP */
+#define NMI_VECTOR 2
+#define GP_VECTOR 13
 #define CODE 0x1000
 #define STACK 0x7ff0
 #define DATA 0x8000 /* what the guest read, 8 bytes each */
@@ -34,6 +40,7 @@
 #define PORT_MARK 0x11
 #define PORT_WAIT 0x12
 #define PORT_END 0x13
+#define PORT_MOVE 0x14
 #define APIC_SVR 0xf0
 #define APIC_LVTPC 0x340
 #define APIC_NMI 0x400
@@ -44,19 +51,23 @@
 struct mark {
 	uint64_t exits, cpu_ns, mono_ns;
 	long preempted; /* times that the thread did not leave the CPU by itself */
-	unsigned nmis;
+	unsigned nmis, faults;
 };
 
 struct vm {
 	int index, fd, vcpu;
+	pid_t maker; /* the thread that made the VM: debugfs has it by that and fd */
+	struct vmm vmm;
 	struct kvm_run *run;
 	unsigned char *memory, *end; /* the code's */
 	int reads, marks, khz;
+	int moved, refused; /* MSRs that the VM to which it moved took, and did not take */
 	struct mark mark[MAX_MARKS];
 	pthread_t thread;
 };
 
 static atomic_int running;
+static uint32_t withheld = VMM_ALL_LEAVES; /* of CPUID's leaves */
 
 static void emit(struct vm *vm, const void *bytes, size_t n)
 {
@@ -85,8 +96,8 @@ static void emit_times(struct vm *vm, const char *what, size_t size, uint32_t n)
 	emit(vm, loop, sizeof(loop));
 }
 
-/* An instruction whose result is in edx:eax; ecx says which. */
-static void emit_read(struct vm *vm, const char *what, uint32_t which)
+/* What is in edx:eax is kept. */
+static void emit_keep(struct vm *vm)
 {
 	static const unsigned char keep[] = {
 		0x66, 0x89, 0x07, /* mov [bx],eax */
@@ -96,9 +107,26 @@ static void emit_read(struct vm *vm, const char *what, uint32_t which)
 
 	if (++vm->reads > MAX_READS)
 		die("too many reads");
+	emit(vm, keep, sizeof(keep));
+}
+
+/* An instruction whose result is in edx:eax; ecx says which. */
+static void emit_read(struct vm *vm, const char *what, uint32_t which)
+{
 	emit_mov(vm, 0xb9, which);
 	emit(vm, what, 2);
-	emit(vm, keep, sizeof(keep));
+	emit_keep(vm);
+}
+
+/* CPUID's ebx:eax, or its edx:ecx. */
+static void emit_leaf(struct vm *vm, uint32_t leaf, bool upper)
+{
+	emit_mov(vm, 0xb8, leaf);
+	emit_mov(vm, 0xb9, 0);
+	emit(vm, "\x53\x0f\xa2", 3); /* push bx: where reads go; cpuid */
+	emit(vm, upper ? "\x66\x89\xc8" : "\x66\x89\xda", 3); /* mov eax,ecx; mov edx,ebx */
+	emit(vm, "\x5b", 1); /* pop bx */
+	emit_keep(vm);
 }
 
 static void emit_wrmsr(struct vm *vm, uint64_t which, uint64_t value)
@@ -134,6 +162,10 @@ static bool assemble(struct vm *vm, const char *name, uint64_t a, uint64_t b)
 		emit_read(vm, "\x0f\x32", n);
 	else if (!strcmp(name, "rdpmc"))
 		emit_read(vm, "\x0f\x33", n);
+	else if (!strcmp(name, "leaf"))
+		emit_leaf(vm, n, b);
+	else if (!strcmp(name, "move"))
+		emit_port(vm, PORT_MOVE);
 	else if (!strcmp(name, "mark"))
 		emit_port(vm, PORT_MARK);
 	else if (!strcmp(name, "wait"))
@@ -143,15 +175,30 @@ static bool assemble(struct vm *vm, const char *name, uint64_t a, uint64_t b)
 	return true;
 }
 
+static void put_handler(struct vm *vm, unsigned vector, uint16_t at, const void *code, size_t n)
+{
+	memcpy(vm->memory + at, code, n);
+	memcpy(vm->memory + 4 * vector, (uint16_t[]){at, 0}, 4);
+}
+
+static void put_handlers(struct vm *vm)
+{
+	/* inc word [NMIS]; iret */
+	static const unsigned char nmi[] = {0xff, 0x06, NMIS & 0xff, NMIS >> 8, 0xcf};
+	static const unsigned char gp[] = {0xff, 0x06, FAULTS & 0xff, FAULTS >> 8};
+	/* push bp; mov bp,sp; add word [bp+2],2; pop bp; iret: on behind what has two bytes */
+	static const char skip[] = "\x55\x89\xe5\x83\x46\x02\x02\x5d\xcf";
+
+	put_handler(vm, NMI_VECTOR, NMI_HANDLER, nmi, sizeof(nmi));
+	put_handler(vm, GP_VECTOR, GP_HANDLER, gp, sizeof(gp));
+	memcpy(vm->memory + GP_HANDLER + sizeof(gp), skip, sizeof(skip) - 1);
+}
+
 static void put_program(struct vm *vm, const char *text)
 {
-	static const unsigned char handler[] = {0xff, 0x06, NMIS & 0xff, NMIS >> 8, /* inc word */
-						0xcf /* iret */};
-	static const unsigned char vector[] = {NMI_HANDLER & 0xff, NMI_HANDLER >> 8, 0, 0};
 	char copy[4096], *word, *rest = copy;
 
-	memcpy(vm->memory + NMI_HANDLER, handler, sizeof(handler));
-	memcpy(vm->memory + 2 * sizeof(vector), vector, sizeof(vector));
+	put_handlers(vm);
 	vm->end = vm->memory + CODE;
 	snprintf(copy, sizeof(copy), "%s", text);
 	while ((word = strsep(&rest, " "))) {
@@ -195,21 +242,82 @@ static void deny(const struct vm *vm, uint64_t event)
 	free(f);
 }
 
+/* The vCPU of vm->vmm; its counters come with its CPUID. */
+static void add_vcpu(struct vm *vm)
+{
+	vm->fd = vm->vmm.vm;
+	vm->maker = gettid();
+	must(vm->fd, KVM_CREATE_IRQCHIP, NULL, "KVM_CREATE_IRQCHIP");
+	vm->vcpu = vmm_add_vcpu(&vm->vmm, 0, &vm->run);
+	vmm_set_cpuid_without(&vm->vmm, vm->vcpu, withheld);
+}
+
 static void make_vm(struct vm *vm, const char *program)
 {
 	struct kvm_regs regs = {.rip = CODE, .rbx = DATA, .rsp = STACK, .rflags = 2};
-	struct vmm vmm = vmm_new(MEMORY);
 
-	vm->fd = vmm.vm;
-	vm->memory = vmm.memory;
-	must(vm->fd, KVM_CREATE_IRQCHIP, NULL, "KVM_CREATE_IRQCHIP");
-	vm->vcpu = vmm_add_vcpu(&vmm, 0, &vm->run);
+	vm->vmm = vmm_new(MEMORY);
+	vm->memory = vm->vmm.memory;
+	add_vcpu(vm);
 	vm->khz = ioctl(vm->vcpu, KVM_GET_TSC_KHZ, 0);
 	put_program(vm, program);
-	vmm_set_cpuid(&vmm, vm->vcpu); /* with it come the counters that there are */
 	set_lapic(vm);
 	vmm_set_real_mode(vm->vcpu, 0);
 	must(vm->vcpu, KVM_SET_REGS, &regs, "KVM_SET_REGS");
+}
+
+/* All that KVM says are to be saved, in its order. */
+static void move_msrs(struct vm *vm, int from)
+{
+	enum { MOST = 1024 };
+	struct kvm_msr_list *list = calloc(1, sizeof(*list) + MOST * sizeof(list->indices[0]));
+	struct kvm_msrs *one = calloc(1, sizeof(*one) + sizeof(one->entries[0]));
+
+	if (!list || !one)
+		die("memory");
+	list->nmsrs = MOST;
+	one->nmsrs = 1;
+	must(vm->vmm.kvm, KVM_GET_MSR_INDEX_LIST, list, "KVM_GET_MSR_INDEX_LIST");
+	for (uint32_t i = 0; i < list->nmsrs; i++) {
+		one->entries[0].index = list->indices[i];
+		if (ioctl(from, KVM_GET_MSRS, one) != 1)
+			continue;
+		if (ioctl(vm->vcpu, KVM_SET_MSRS, one) == 1)
+			vm->moved++;
+		else
+			vm->refused++;
+	}
+	free(list);
+	free(one);
+}
+
+/* The memory is there already; what is left of the port's exit is done in the old VM. */
+static void move(struct vm *vm)
+{
+	struct kvm_userspace_memory_region region = {.memory_size = MEMORY,
+						     .userspace_addr = (uintptr_t)vm->memory};
+	struct kvm_run *run = vm->run;
+	int vcpu = vm->vcpu, fd = vm->fd;
+	struct kvm_lapic_state lapic;
+	struct kvm_sregs sregs;
+	struct kvm_regs regs;
+
+	run->immediate_exit = 1;
+	if (ioctl(vcpu, KVM_RUN, 0) == 0 || errno != EINTR)
+		die("KVM_RUN to leave at once");
+	must(vcpu, KVM_GET_LAPIC, &lapic, "KVM_GET_LAPIC");
+	must(vcpu, KVM_GET_SREGS, &sregs, "KVM_GET_SREGS");
+	must(vcpu, KVM_GET_REGS, &regs, "KVM_GET_REGS");
+	vm->vmm.vm = must(vm->vmm.kvm, KVM_CREATE_VM, NULL, "KVM_CREATE_VM");
+	must(vm->vmm.vm, KVM_SET_USER_MEMORY_REGION, &region, "KVM_SET_USER_MEMORY_REGION");
+	add_vcpu(vm);
+	must(vm->vcpu, KVM_SET_SREGS, &sregs, "KVM_SET_SREGS");
+	must(vm->vcpu, KVM_SET_REGS, &regs, "KVM_SET_REGS");
+	move_msrs(vm, vcpu);
+	must(vm->vcpu, KVM_SET_LAPIC, &lapic, "KVM_SET_LAPIC");
+	munmap(run, vm->vmm.run_size);
+	close(vcpu);
+	close(fd);
 }
 
 static uint64_t now(clockid_t clock)
@@ -227,7 +335,7 @@ static uint64_t read_exits(const struct vm *vm)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/kernel/debug/kvm/%d-%d/exits", getpid(), vm->fd);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kvm/%d-%d/exits", vm->maker, vm->fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -250,6 +358,7 @@ static void note(struct vm *vm)
 	getrusage(RUSAGE_THREAD, &r);
 	m->preempted = r.ru_nivcsw;
 	m->nmis = vm->memory[NMIS] + 256u * vm->memory[NMIS + 1];
+	m->faults = vm->memory[FAULTS] + 256u * vm->memory[FAULTS + 1];
 }
 
 static void wait_for_line(const struct vm *vm)
@@ -278,6 +387,8 @@ static void *run_vm(void *arg)
 			note(vm);
 		else if (vm->run->io.port == PORT_WAIT)
 			wait_for_line(vm);
+		else if (vm->run->io.port == PORT_MOVE)
+			move(vm);
 		else if (vm->run->io.port == PORT_END)
 			break;
 	}
@@ -289,7 +400,7 @@ static void print_vm(const struct vm *vm)
 {
 	uint64_t value;
 
-	printf("{\"vm\":%d,\"id\":\"%d-%d\",\"khz\":%d,\"read\":[", vm->index, getpid(), vm->fd,
+	printf("{\"vm\":%d,\"id\":\"%d-%d\",\"khz\":%d,\"read\":[", vm->index, vm->maker, vm->fd,
 	       vm->khz);
 	for (int i = 0; i < vm->reads; i++) {
 		memcpy(&value, vm->memory + DATA + 8 * i, sizeof(value));
@@ -301,9 +412,10 @@ static void print_vm(const struct vm *vm)
 
 		printf("%s{\"exits\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 ",\"mono_ns\":%" PRIu64,
 		       i ? "," : "", m->exits, m->cpu_ns, m->mono_ns);
-		printf(",\"preempted\":%ld,\"nmis\":%u}", m->preempted, m->nmis);
+		printf(",\"preempted\":%ld,\"nmis\":%u,\"faults\":%u}", m->preempted, m->nmis,
+		       m->faults);
 	}
-	puts("]}");
+	printf("],\"moved\":%d,\"refused\":%d}\n", vm->moved, vm->refused);
 }
 
 /* An NMI for every VM now and then, until all have ended. */
@@ -324,17 +436,19 @@ int main(int argc, char **argv)
 	uint64_t denied = 0;
 	int n, ms = 0, option;
 
-	while ((option = getopt(argc, argv, "+f:n:")) != -1)
+	while ((option = getopt(argc, argv, "+f:n:w:")) != -1)
 		if (option == 'f')
 			denied = strtoull(optarg, NULL, 0);
 		else if (option == 'n')
 			ms = atoi(optarg);
+		else if (option == 'w')
+			withheld = (uint32_t)strtoul(optarg, NULL, 0);
 		else
 			optind = argc; /* and the usage */
 	n = argc - optind;
 	if (n < 1 || n > MAX_VMS) {
-		fputs("usage: pmu-run [-n MS] [-f EVENT] PROGRAM… (out cpuid hlt spin:N, "
-		      "wrmsr:MSR:VALUE, rdmsr:MSR, rdpmc:N, mark, wait)\n",
+		fputs("usage: pmu-run [-n MS] [-f EVENT] [-w LEAF] PROGRAM… (out cpuid hlt spin:N, "
+		      "wrmsr:MSR:VALUE, rdmsr:MSR, rdpmc:N, leaf:N[:1], mark, wait, move)\n",
 		      stderr);
 		return 2;
 	}

@@ -71,18 +71,31 @@ static inline int vmm_add_vcpu(const struct vmm *v, int id, struct kvm_run **run
 	return vcpu;
 }
 
-/* The CPU as KVM can give it. */
-static inline void vmm_set_cpuid(const struct vmm *v, int vcpu)
+#define VMM_ALL_LEAVES UINT32_MAX
+
+/* The CPU as KVM can give it, but for one leaf of CPUID. */
+static inline void vmm_set_cpuid_without(const struct vmm *v, int vcpu, uint32_t leaf)
 {
 	enum { MOST = 256 };
 	struct kvm_cpuid2 *c = calloc(1, sizeof(*c) + MOST * sizeof(c->entries[0]));
+	uint32_t n = 0;
 
 	if (!c)
 		die("memory");
 	c->nent = MOST;
 	must(v->kvm, KVM_GET_SUPPORTED_CPUID, c, "KVM_GET_SUPPORTED_CPUID");
+	for (uint32_t i = 0; i < c->nent; i++)
+		if (c->entries[i].function != leaf)
+			c->entries[n++] = c->entries[i];
+	c->nent = n;
 	must(vcpu, KVM_SET_CPUID2, c, "KVM_SET_CPUID2");
 	free(c);
+}
+
+/* The CPU as KVM can give it. */
+static inline void vmm_set_cpuid(const struct vmm *v, int vcpu)
+{
+	vmm_set_cpuid_without(v, vcpu, VMM_ALL_LEAVES);
 }
 
 /* Real mode, in which a vCPU begins, with code from address 0 on instead of below the reset vector;

@@ -17,6 +17,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import native as n  # noqa: E402
 
 PMU_RUN = os.path.join(n.BUILD, "guests/pmu-run")
+PERFMON_V2 = 0x80000022  # the leaf of CPUID by which AMD's CPUs have registers for all counters at once
+VMM = [PMU_RUN, "-w", hex(PERFMON_V2)]  # guests without them; soft_pmu_global.py has those with
 TMP = os.environ.get("TEST_TMP", "/tmp")
 EVENTS = "/sys/module/kvm/parameters/soft_pmu_events"
 ALL = "exits,halts,preemptions,userspace"
@@ -40,7 +42,7 @@ def count(event, nr=0, value=0, flags=ON):
 
 def run(*programs, nmi_ms=0, denied=0):
     """What each of the VMs read and noted."""
-    argv = [PMU_RUN, "-n", str(nmi_ms), "-f", hex(denied), *programs]
+    argv = [*VMM, "-n", str(nmi_ms), "-f", hex(denied), *programs]
     out = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
     return [json.loads(line) for line in out.stdout.splitlines() if line.startswith("{")]
 
@@ -70,7 +72,7 @@ class Waiting:
     """pmu-run with one program whose `wait`s are answered by go()."""
 
     def __init__(self, text):
-        self.p = n.child([PMU_RUN, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.p = n.child([*VMM, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.vm = None
 
     def wait(self):
@@ -86,7 +88,9 @@ class Waiting:
         self.p.stdin.flush()
 
     def id(self):
-        return next(d for d in os.listdir(os.path.join(n.DEBUGFS, "kvm")) if d.startswith(f"{self.p.pid}-"))
+        """Of the VM in debugfs, by the thread that made it."""
+        tids = os.listdir(f"/proc/{self.p.pid}/task")
+        return next(d for d in os.listdir(os.path.join(n.DEBUGFS, "kvm")) if d.split("-")[0] in tids)
 
 
 def nothing_is_allowed_at_first():
@@ -104,7 +108,7 @@ def traced(*programs):
     """The VMs as of run(), and for each what its RDPMCs should give: the exits since the last MSR, itself included."""
     data = os.path.join(TMP, "exits.data")
     out = subprocess.run(["perf", "record", "-B", "-N", "-q", "-m", "1024", "-e", "kvm:kvm_exit", "-o", data, "--",
-                          PMU_RUN, *programs], check=True, stdout=subprocess.PIPE, text=True, timeout=LIMIT,
+                          *VMM, *programs], check=True, stdout=subprocess.PIPE, text=True, timeout=LIMIT,
                          stdin=subprocess.DEVNULL).stdout
     trace = subprocess.run(["perf", "script", "-i", data, "-F", "comm,trace"], check=True, stdout=subprocess.PIPE,
                            text=True, stderr=subprocess.DEVNULL).stdout
@@ -148,7 +152,7 @@ def preemptions():
     hog = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", "while True: pass"])
     try:
         text = program("mark", count(PREEMPTIONS), "spin:60000000", "rdpmc:0", "mark")
-        out = subprocess.run(["taskset", "-c", str(cpu), PMU_RUN, text], check=True, stdout=subprocess.PIPE, timeout=LIMIT,
+        out = subprocess.run(["taskset", "-c", str(cpu), *VMM, text], check=True, stdout=subprocess.PIPE, timeout=LIMIT,
                              stdin=subprocess.DEVNULL, text=True)
     finally:
         hog.kill()

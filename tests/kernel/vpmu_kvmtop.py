@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-# limit: 150
+# limit: 240
 """In the lab: kvmtop shows what a vCPU's file pmu in debugfs says, or on a stock kernel what the guest wrote.
 
 The guest sets up its counters, counts for a while, and waits in its VMM: then all stands still, and the figures are
-equal.
+equal. On the patched kernel it then stops them all at once, by the global control (patch 9), and lets them go on.
 """
 
 import os
@@ -20,6 +20,7 @@ COUNTERS = ((s.CYCLES, "cycles", "user+kernel"), (s.EXITS, "host:exits", "user+k
             (s.HALTS, "host:halts", "user+kernel"))
 WRITES = 3  # to set one up: stopped, its value, its select (soft_pmu.py, count())
 NEVER = 0xffff00000000  # far from an overflow, so that none comes
+STOPPED = "off by the guest's global control"
 
 
 def vcpu_of(record, pid):
@@ -71,6 +72,31 @@ def as_the_file_says(g, top):
     n.ok(until_counted(g, top, "what it counted since is shown, too"), "what it counted since is shown, too")
 
 
+def global_control(g, top, value, words, note):
+    """The guest has written it: what kvmtop says of that, and of each counter; the record."""
+    on = bool(value)
+    n.ok(g.wait(), "the guest goes on, and waits again")
+    r = top.until(lambda r: (v := vcpu_of(r, g.p.pid)) and v["pmu_global"] == words and shown(r, g.p.pid), 60,
+                  f"kvmtop shows the global registers: {words}")
+    first, counters = s.show(g.id())
+    n.same(int(first["global_ctrl"], 16), value, "the file has the global control that the guest wrote")
+    for i, row in enumerate(shown(r, g.p.pid)[:len(COUNTERS)] if r else ()):
+        line = counters[f"gp{i}"]
+        n.same((row["enabled"], row["note"], row["value"], row["select"]),
+               ("on" if on else "off", note, int(line["value"], 16), line["select"]), f"gp{i}: {note or 'it counts'}")
+    return [int(counters[f"gp{i}"]["value"], 16) for i in range(len(COUNTERS))]
+
+
+def stopped_at_once(g, top):
+    g.go()
+    before = global_control(g, top, 0, "ctrl 0x0 status 0x0", STOPPED)
+    g.go()
+    n.same(global_control(g, top, 0, "ctrl 0x0 status 0x0", STOPPED), before, "none has gone on meanwhile")
+    g.go()
+    after = global_control(g, top, 0x3f, "ctrl 0x3f status 0x0", None)
+    n.ok(n.every(b > a for a, b in zip(before[:2], after[:2])), "let go they go on", (before, after))
+
+
 def written(i):
     """What the guest wrote last to counter i's select, as a row has it."""
     return f"{COUNTERS[i][0] | s.ON | (s.INTERRUPT if i == 1 else 0):#x}"
@@ -98,13 +124,17 @@ def main():
         s.allow(s.ALL)
     setup = [s.count(event, i, NEVER if i == 1 else 0, s.ON | (s.INTERRUPT if i == 1 else 0))
              for i, (event, *_rest) in enumerate(COUNTERS)]
-    g = s.Waiting(s.program("wait", *setup, "spin:20000 out:30", "wait", "out:10", "wait"))
+    s.VMM[:] = [s.PMU_RUN]  # the global control, where KVM has it
+    more = ("wrmsr:0xc0000301:0", "wait", "out:5 spin:20000", "wait", "wrmsr:0xc0000301:0x3f", "out:5 spin:20000", "wait")
+    g = s.Waiting(s.program("wait", *setup, "spin:20000 out:30", "wait", "out:10", "wait", *(more if patched else ())))
     n.ok(g.wait(), "the guest waits in its VMM")
     top = n.Kvmtop("--table", "pmu", "-p", g.p.pid, delay=1)
     if top.until(looking, 60, "kvmtop looks at guests' PMUs"):
         g.go()
         n.ok(g.wait(), "the guest has set up its counters")
         (as_the_file_says if patched else as_the_guest_wrote)(g, top)
+        if patched:
+            stopped_at_once(g, top)
     top.end()
     g.go()
     g.wait()

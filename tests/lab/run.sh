@@ -4,18 +4,18 @@
 # which kvm_entry, kvm_exit and all the rest really fire, whatever machine this is.
 #
 #   tests/lab/run.sh [--kernel BZIMAGE --modules DIR] [--guest-kernel BZIMAGE] [--results DIR] [--seconds N]
-#                    [--silence N] [--once] SCRIPT [ARG…]
+#                    [--silence N] [--once] [--cpu MODEL] [--append WORD] SCRIPT [ARG…]
 #
-# Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. The
-# lab's root is this machine's root file system, read-only, so every program here runs there too;
-# /tmp and /run are empty, $RESULTS in the lab is DIR here (build/lab/results), $LAB_KERNEL (or
-# $LAB_BZIMAGE, which can move itself: KASLR) and $LAB_INITRD are what a QEMU guest in it boots
-# (tests/lab_guests.py). SCRIPT's output is printed as it comes and its exit status is ours; 124: the
+# Without --kernel it boots Debian's own, fetched and unpacked into build/lab/, never installed. --cpu
+# is QEMU's -cpu, --append goes to the kernel's command line. The lab's root is this machine's root
+# file system, read-only, so every program here runs there too; /tmp and /run are empty, $RESULTS in
+# the lab is DIR here (build/lab/results), $LAB_KERNEL (or $LAB_BZIMAGE, which can move itself: KASLR)
+# and $LAB_INITRD are what a QEMU guest in it boots (tests/lab_guests.py). SCRIPT's output is printed as it comes and its exit status is ours; 124: the
 # time was up, 125: the lab did not start. $LAB_THREADS: multi or single (choose_threads); single has twice the seconds.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
-kernel='' guest_kernel='' modules='' results=$cache/results seconds=600
+kernel='' guest_kernel='' cpu=max,-la57 append='' modules='' results=$cache/results seconds=600
 monitor=$cache/monitor # .in, .out: QEMU's
 # Without a line for so long the lab is taken for dead; it says something every 3 s.
 silence=40
@@ -41,6 +41,8 @@ while [ $# -gt 0 ]; do
 	--guest-kernel) guest_kernel=$(realpath "$2") && shift 2 ;;
 	--silence) silence=$2 && shift 2 ;;
 	--once) tries=1 && shift ;;
+	--cpu) cpu=$2 && shift 2 ;;
+	--append) append=$2 && shift 2 ;;
 	--results) results=$(realpath -m "$2") && shift 2 ;;
 	--seconds) seconds=$2 && shift 2 ;;
 	-*) die "unknown option $1" ;;
@@ -181,11 +183,11 @@ start_qemu() {
 	rm -f "$pipe" "$input" "$monitor".{in,out}
 	mkfifo "$pipe" "$input" "$monitor".{in,out}
 	exec 7<>"$input"
-	setpriv --pdeathsig KILL qemu-system-x86_64 -accel "tcg,thread=$threads,tb-size=512" -cpu max,-la57 -smp 2 -m 3G -M pc \
+	setpriv --pdeathsig KILL qemu-system-x86_64 -accel "tcg,thread=$threads,tb-size=512" -cpu "$cpu" -smp 2 -m 3G -M pc \
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
 		-chardev "pipe,id=monitor,path=$monitor" -mon monitor \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \
-panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog apic_extnmi=all $(tsc_option)" \
+panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check random.trust_cpu=on nowatchdog apic_extnmi=all $(tsc_option) $append" \
 		-virtfs local,path=/,mount_tag=host,security_model=none,multidevs=remap,readonly=on \
 		-virtfs "local,path=$top,mount_tag=top,security_model=none,multidevs=remap,readonly=on" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none" \
