@@ -4,8 +4,7 @@
  *
  * One pass of a BPF program tells what each thread ran (sched_iter.h). Where that may not be had
  * the host's own /proc is read by libproc2, four calls a process; it has that path built in, so
- * below
- * --root the files are read here.
+ * below --root the files are read here.
  */
 #include "host_tasks.h"
 
