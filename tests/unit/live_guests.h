@@ -20,10 +20,9 @@
 #include "clock.h"
 #include "collector.h"
 #include "inventory.h"
+#include "needs_guests.h"
 #include "sysroot.h"
 #include "tinyvm.h"
-
-#define TRACEFS "/sys/kernel/tracing"
 
 /* A VM of one vCPU, whose thread makes as many exits as it is told. */
 struct guest {
@@ -113,21 +112,6 @@ static inline void end_guest(struct guest *g)
 	sem_destroy(&g->go);
 	sem_destroy(&g->done);
 }
-
-static inline bool able(void)
-{
-	return geteuid() == 0 && access("/dev/kvm", R_OK | W_OK) == 0 &&
-	       access(TRACEFS "/events/kvm", F_OK) == 0;
-}
-
-/* For the first line of a test; tests/run takes the message for the reason of the skip. */
-#define NEEDS_GUESTS                                                                               \
-	do {                                                                                       \
-		if (!able()) {                                                                     \
-			print_message("# needs:root,kvm,tracefs\n");                               \
-			skip();                                                                    \
-		}                                                                                  \
-	} while (0)
 
 /* Two guests, and what a collector is given of them and of this host. */
 struct live {

@@ -29,11 +29,11 @@
 #include "kvm_events.h"
 #include "kvm_format.h"
 #include "kvm_names.h"
+#include "needs_guests.h"
 #include "perf_rings.h"
 #include "sysroot.h"
 #include "tinyvm.h"
 
-#define TRACEFS "/sys/kernel/tracing"
 #define MARGIN (5 * NS_PER_MS)
 
 /* What the sink was told. */
@@ -191,28 +191,13 @@ static void end(struct run *r)
 	sysroot_close(r->env.root);
 }
 
-static bool able(void)
-{
-	return geteuid() == 0 && access("/dev/kvm", R_OK | W_OK) == 0 &&
-	       access(TRACEFS "/events/kvm", F_OK) == 0;
-}
-
-/* tests/run takes the line for the reason of the skip. */
-#define NEEDS_KVM                                                                                  \
-	do {                                                                                       \
-		if (!able()) {                                                                     \
-			print_message("# needs:root,kvm,tracefs\n");                               \
-			skip();                                                                    \
-		}                                                                                  \
-	} while (0)
-
 static void counts_are_exact_and_in_order(void **state)
 {
 	struct tinyvm_counts c;
 	struct run r;
 
 	(void)state;
-	NEEDS_KVM;
+	NEEDS_GUESTS;
 	begin(&r, KIND_ALL, false);
 	assert_int_equal(r.told.source, SOURCE_OK);
 	start_guest(&r, "out:60000 in:20000 mmiow:5000 mmior:5000");
@@ -257,7 +242,7 @@ static void counted_and_lost_are_all(void **state)
 	int64_t begun = clock_mono_ns();
 
 	(void)state;
-	NEEDS_KVM;
+	NEEDS_GUESTS;
 	while (!lose(&r, &c))
 		if (clock_mono_ns() - begun > 40 * NS_PER_S)
 			skip();
@@ -281,7 +266,7 @@ static void kinds_come_and_go(void **state)
 	unsigned opened = 0;
 
 	(void)state;
-	NEEDS_KVM;
+	NEEDS_GUESTS;
 	begin(&r, one.kinds, false);
 	collector_kvm_events.demand(r.state, &both);
 	assert_true(r.told.kinds & KIND_BIT(KIND_IOPORT));
@@ -553,7 +538,7 @@ static int no_mount(struct run *r)
 static void refusals(void **state)
 {
 	(void)state;
-	NEEDS_KVM;
+	NEEDS_GUESTS;
 	in_child(no_perfmon);
 	in_child(nobody);
 	in_child(few_descriptors);
