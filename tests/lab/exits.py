@@ -28,7 +28,7 @@ HEAT = "\u2591\u2592\u2593\u2588"
 
 def watched(guests, *args, delay=0.5):
     """The guests' whole lives under kvmtop, all kinds of events; its records."""
-    if lab_guests.one_thread():
+    if lab_guests.shared_cpu():
         delay = max(delay, 1)  # with ASan it could not print more, and says that it skipped intervals
     top = n.Kvmtop("--event", "all", "--max-overhead", "0", *args, delay=delay).skip(2)
     for g in guests:
@@ -186,11 +186,7 @@ def heavy_and_spinner():
     # An exit contains the time that its thread waits for a CPU, so the mean of a spinner's says more
     # of this machine than of the guest; the median does not.
     own = [vm["exits_per_s"] * vm["p50_ns"] / 1e7 for _, vm in inner(r, spin.pid) if vm["p50_ns"] is not None]
-    what = "%EXIT of a guest that spins, but for waits"
-    if lab_guests.one_thread():
-        n.skip(what, "needs:lab-threads each exit waits for the other CPU's turn to end")
-    else:
-        n.ok(own and sorted(own)[len(own) // 2] < 2, what, (b, own))
+    n.ok(own and sorted(own)[len(own) // 2] < 2, "%EXIT of a guest that spins, but for waits", (b, own))
     vms = [vm for _, vm in inner(r, heavy.pid)]
     top_exit_is_rows(r, heavy.pid)
     n.same(collections.Counter(vm["top_exit"] for vm in vms).most_common(1)[0][0], "io", "which is io nearly always")

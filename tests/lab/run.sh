@@ -11,7 +11,7 @@
 # file system, read-only, so every program here runs there too; /tmp and /run are empty, $RESULTS in
 # the lab is DIR here (build/lab/results), $LAB_KERNEL (or $LAB_BZIMAGE, which can move itself: KASLR)
 # and $LAB_INITRD are what a QEMU guest in it boots (tests/lab_guests.py). SCRIPT's output is printed as it comes and its exit status is ours; 124: the
-# time was up, 125: the lab did not start. $LAB_THREADS: multi or single (choose_threads); single has twice the seconds.
+# time was up, 125: the lab did not start. $LAB_THREADS: multi or shared (choose_threads); shared has twice the seconds.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cache=$top/build/lab
@@ -19,7 +19,7 @@ kernel='' guest_kernel='' cpu=max,-la57 append='' modules='' results=$cache/resu
 monitor=$cache/monitor # .in, .out: QEMU's
 # Without a line for so long the lab is taken for dead; it says something every 3 s.
 silence=40
-# QEMU's threads for the two emulated CPUs: `multi` (one each) or `single`. See choose_threads.
+# The threads of the two emulated CPUs: `multi` (a CPU of this machine each) or `shared` (one for both). See choose_threads.
 threads=${LAB_THREADS:-}
 tries="1 2" # of a lab that goes silent
 
@@ -153,22 +153,23 @@ stop_qemu() {
 trap stop_qemu EXIT
 trap 'exit 130' INT TERM
 
-# With a thread for each emulated CPU, QEMU 7.2 is quick, and has races: between a CPU that runs a guest and the other
-# one, between one that writes code and one that translates it. On most machines they are lost now and then. On some
-# (seen on a Skylake, on which a system call takes five times as long) guests miscount, or the lab's kernel finds its
-# stacks overwritten, within the first minute, with nobody watching. There one thread runs both CPUs in turn, half as
-# fast. Which it is to be is tried once (trial.sh).
+# QEMU 7.2 has a thread for each emulated CPU, and races: between CPUs that both run a guest, between one that writes
+# code and one that translates it. On most machines they are lost now and then. On some (seen on a Skylake, on which a
+# system call takes five times as long) guests run astray, or the lab's kernel finds its stacks overwritten, within the
+# first minute, with nobody watching, where both threads really run at once: with a guest on each CPU, bound to it, at
+# once; with both guests on one of them, never. There QEMU gets one CPU of this machine, so that its threads take turns;
+# it is half as fast. Which it is to be is tried once (trial.sh).
 choose_threads() {
 	[ -z "$threads" ] || return 0
 	threads=multi
 	[ -x "${BUILD:-$top/build}/guests/tinyvm-run" ] || return 0
 	if [ ! -s "$cache/threads" ]; then
 		LAB_THREADS=multi "$top/tests/lab/run.sh" --once --seconds 90 --silence 20 --results "$cache/trial" \
-			"$top/tests/lab/trial.sh" >"$cache/trial.log" 2>&1 || threads=single
+			"$top/tests/lab/trial.sh" >"$cache/trial.log" 2>&1 || threads=shared
 		echo "$threads" >"$cache/threads"
 	fi
 	read -r threads <"$cache/threads"
-	[ "$threads" = multi ] || echo "lab: one thread for both CPUs: with two, guests went wrong here (trial.log)" >&2
+	[ "$threads" = multi ] || echo "lab: one CPU for both of its own: with two, guests went wrong here (trial.log)" >&2
 }
 
 # The kernel's clocks go by the TSC; measured while it boots on a busy machine it may be far off.
@@ -178,12 +179,21 @@ tsc_option() {
 	[ -z "$khz" ] || echo "tsc_early_khz=$khz"
 }
 
+# What binds QEMU to the last of the CPUs that we may use, if to one.
+one_cpu() {
+	local cpus
+	[ "$threads" = shared ] || return 0
+	cpus=$(taskset -cp $$)
+	echo "taskset -c ${cpus##*[ ,-]}"
+}
+
 start_qemu() {
 	local pipe=$cache/console.$$ input=$cache/input.$$
 	rm -f "$pipe" "$input" "$monitor".{in,out}
 	mkfifo "$pipe" "$input" "$monitor".{in,out}
 	exec 7<>"$input"
-	setpriv --pdeathsig KILL qemu-system-x86_64 -accel "tcg,thread=$threads,tb-size=512" -cpu "$cpu" -smp 2 -m 3G -M pc \
+	# shellcheck disable=SC2046 # words are wanted
+	setpriv --pdeathsig KILL $(one_cpu) qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu "$cpu" -smp 2 -m 3G -M pc \
 		-nodefaults -no-user-config -display none -no-reboot -serial stdio \
 		-chardev "pipe,id=monitor,path=$monitor" -mon monitor \
 		-kernel "$kernel" -initrd "$cache/initramfs.cpio" -append "console=ttyS0,115200 quiet \

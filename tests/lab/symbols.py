@@ -351,9 +351,6 @@ def qemu_guests():
 
 
 def main():
-    if lab_guests.one_thread():
-        n.skip("hot symbols and their shares", "needs:lab-threads a guest is sampled in turns of a tenth of a second")
-        n.done()
     parts = {f.__name__: f for f in (known_shares, without_symbols, of_another_kernel, throttled, split_beside_perf, qemu_guests)}
     for name in sys.argv[1:] or parts:
         start = time.monotonic()

@@ -80,16 +80,6 @@ is "$total $asked" "6 passed, 1 failed, 0 skipped lab/one lab/two lab/asan/two" 
 # shellcheck disable=SC2016
 CI_LAB=true twice 'echo "ok 1 - a # SKIP needs:lab-quiet"; echo "lab-end lab/asan/two 0 0.1"; continue'
 is "$total" "6 passed, 0 failed, 1 skipped" "what the lab measured of the machine's load is a reason to skip"
-mkdir -p "$made/build/lab"
-echo single >"$made/build/lab/threads"
-# shellcheck disable=SC2016
-CI_LAB=true twice 'echo "ok 1 - a # SKIP needs:lab-threads"; echo "lab-end lab/asan/two 0 0.1"; continue'
-is "$total" "6 passed, 0 failed, 1 skipped" "so is one thread for both CPUs"
-echo multi >"$made/build/lab/threads"
-# shellcheck disable=SC2016
-CI_LAB=true twice 'echo "ok 1 - a # SKIP needs:lab-threads"; echo "lab-end lab/asan/two 0 0.1"; continue'
-like "$out" "skipped, though this machine can run it: needs:lab-threads" "but not where each has its own"
-rm "$made/build/lab/threads"
 lab 'echo "lab: cannot fetch linux-image-x" >&2; exit 125'
 is "$total $rc" "3 passed, 1 failed, 0 skipped 1" "a lab that does not start is one failure"
 like "$out" "FAILED: lab: cannot fetch linux-image-x" "with one clear line"
