@@ -24,6 +24,7 @@
 #endif
 
 #define A_TICK 64 /* vCPUs; about a millisecond */
+#define LOOKS 2 /* in vain for the files of scaling */
 #define MEASURE_NS (NS_PER_S / 5) /* the TSC's rate is exact to some millionths then */
 
 struct tsc {
@@ -54,13 +55,28 @@ static void measure(struct tsc *t)
 		t->hz = (double)(tsc - t->tsc) * NS_PER_S / (double)passed;
 }
 
+/*
+ * Whether it can be scaled does not change as long as it lives. KVM makes the files one after
+ * another, so a new vCPU's may be there at the second look.
+ */
+static void read_scale(const struct tsc *t, struct inv_vcpu *v, struct tsc_scale *scale)
+{
+	uintptr_t missed = (uintptr_t)v->cookie[INV_COOKIE_TSC];
+
+	*scale = (struct tsc_scale){0};
+	if (missed < LOOKS &&
+	    tsc_debugfs_scale(t->env->root, v->vm->key, v->kvm_id, scale) == -ENOENT)
+		v->cookie[INV_COOKIE_TSC] = (void *)(missed + 1);
+}
+
 static void read_vcpu(struct tsc *t, struct inv_vcpu *v)
 {
 	struct tsc_reading r = {.vcpu = v, .hz = t->hz};
 	struct tsc_scale scale;
 
-	if (tsc_debugfs_read(t->env->root, v->vm->key, v->kvm_id, &r.offset, &scale) < 0)
+	if (tsc_debugfs_offset(t->env->root, v->vm->key, v->kvm_id, &r.offset) < 0)
 		return;
+	read_scale(t, v, &scale);
 	r.ratio = scale.ratio;
 	r.frac_bits = (uint8_t)scale.frac_bits;
 	t->env->sink->tsc(t->env->sink->ctx, &r);

@@ -21,6 +21,7 @@ enum inv_cookie {
 	INV_COOKIE_VMS,
 	INV_COOKIE_SYMBOLS,
 	INV_COOKIE_WAITS,
+	INV_COOKIE_TSC, /* of vCPUs: a number, nothing to free */
 	INV_COOKIE_NR
 };
 

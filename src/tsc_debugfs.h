@@ -16,4 +16,10 @@ struct sysroot;
 int tsc_debugfs_read(const struct sysroot *root, const char *key, int kvm_id, uint64_t *offset,
 		     struct tsc_scale *scale);
 
+/* The two parts of it. */
+int tsc_debugfs_offset(const struct sysroot *root, const char *key, int kvm_id, uint64_t *offset);
+/* -ENOENT, and not scaled, where the host's CPU cannot scale: KVM makes no such file then. */
+int tsc_debugfs_scale(const struct sysroot *root, const char *key, int kvm_id,
+		      struct tsc_scale *scale);
+
 #endif

@@ -169,12 +169,49 @@ static void many_vcpus_take_turns(void **state)
 	made_free(t);
 }
 
+static double scale_at(struct test *t, int64_t w, size_t row)
+{
+	struct snapshot *s = tick(t, w);
+	double scale = cell(s, row, "tsc_scale").v.v;
+
+	snapshot_unref(s);
+	return scale;
+}
+
+/* Where a vCPU has no files of scaling they are not looked for at each tick; a new vCPU's are. */
+static void no_scaling_is_remembered(void **state)
+{
+	struct test *t = made_new();
+	struct inv_vm *vm;
+
+	(void)state;
+	make_vm(t, 1);
+	for (int i = 1; i <= 2; i++)
+		assert_true(scale_at(t, i * SEC, 0) == 1);
+	/* Who opened them would see them now. */
+	put(t, DIR_TEXT "0/tsc-scaling-ratio", "422212465065984\n");
+	put(t, DIR_TEXT "0/tsc-scaling-ratio-frac-bits", "48\n");
+	assert_true(scale_at(t, 3 * SEC, 0) == 1);
+	vm = inventory_add_vm(t->f.inv, 4712, 1, "4712-9");
+	inventory_add_vcpu(t->f.inv, vm, 0);
+	put(t, "sys/kernel/debug/kvm/4712-9/vcpu0/tsc-offset", "5\n");
+	assert_true(scale_at(t, 4 * SEC, 1) == 1);
+	/* A new one's may be late by one look. */
+	put(t, "sys/kernel/debug/kvm/4712-9/vcpu0/tsc-scaling-ratio", "422212465065984\n");
+	put(t, "sys/kernel/debug/kvm/4712-9/vcpu0/tsc-scaling-ratio-frac-bits", "48\n");
+	for (int i = 5; i <= 7; i++)
+		assert_true(scale_at(t, i * SEC, 1) == 1.5);
+	assert_true(scale_at(t, 8 * SEC, 0) == 1);
+	made_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(offsets_and_scaling),
 		cmocka_unit_test(changes_are_counted),
 		cmocka_unit_test(many_vcpus_take_turns),
+		cmocka_unit_test(no_scaling_is_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
