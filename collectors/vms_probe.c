@@ -41,14 +41,91 @@ static bool exists(const struct sysroot *root, const char *path)
 	return yes;
 }
 
+/* A word of the first line `flags` of /proc/cpuinfo. */
+static bool has_flag(const char *cpuinfo, const char *flag)
+{
+	const char *line = strstr(cpuinfo, "\nflags"), *p;
+	size_t n = strlen(flag), len;
+
+	if (!line)
+		return false;
+	len = strcspn(++line, "\n");
+	for (p = strstr(line, flag); p && p < line + len; p = strstr(p + 1, flag))
+		if (p[-1] == ' ' && strchr(" \n", p[n]))
+			return true;
+	return false;
+}
+
+/* The modules that run guests, which kvm itself cannot: those of x86 that are loaded. */
+static void vendor_modules(const struct sysroot *root, char *out, size_t size)
+{
+	static const char *const modules[] = {"kvm_intel", "kvm_amd", "kvm_pvm"};
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		char path[40];
+
+		snprintf(path, sizeof(path), "sys/module/%s", modules[i]);
+		if (exists(root, path) && n < size)
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " and " : "",
+					      modules[i]);
+	}
+}
+
+/* kvm is there, and has not been able to make its device. */
+static void probe_refused(const struct sysroot *root, struct probes *out)
+{
+	char cpuinfo[8192] = "", loaded[48];
+	bool vmx, svm, none, guest;
+
+	(void)sysroot_read(root, "proc/cpuinfo", cpuinfo, sizeof(cpuinfo)); /* its beginning does */
+	vmx = has_flag(cpuinfo, "vmx");
+	svm = has_flag(cpuinfo, "svm");
+	guest = has_flag(cpuinfo, "hypervisor");
+	none = strstr(cpuinfo, "\nflags") && !vmx && !svm;
+	vendor_modules(root, loaded, sizeof(loaded));
+	if (loaded[0] || (!none && !vmx && !svm))
+		probe_add(out, "KVM", SOURCE_PARTIAL, "dmesg | grep -i kvm",
+			  "no /dev/kvm: %s is loaded, but can run no guests on this CPU%s: the "
+			  "kernel's log has the reason",
+			  loaded[0] ? loaded : "kvm",
+			  none	? " (neither vmx nor svm)"
+			  : vmx ? " (it has vmx)"
+			  : svm ? " (it has svm)"
+				: "");
+	else if (none)
+		probe_add(out, "KVM", SOURCE_PARTIAL,
+			  guest ? "allow nested virtualization for this guest on its own host"
+				: "switch on VT-x or AMD-V in the firmware",
+			  "no /dev/kvm: kvm is loaded, but neither kvm_intel nor kvm_amd, which "
+			  "need vmx or svm, and this CPU%s has neither",
+			  guest ? " (of a guest)" : "");
+	else
+		probe_add(out, "KVM", SOURCE_PARTIAL,
+			  vmx ? "modprobe kvm_intel; dmesg | grep -i kvm"
+			      : "modprobe kvm_amd; dmesg | grep -i kvm",
+			  "no /dev/kvm: kvm is loaded, but not %s, which runs guests on this CPU "
+			  "(it has %s)",
+			  vmx ? "kvm_intel" : "kvm_amd", vmx ? "vmx" : "svm");
+}
+
+static void probe_no_device(const struct sysroot *root, struct probes *out)
+{
+	if (exists(root, "sys/class/misc") && !exists(root, "sys/class/misc/kvm"))
+		probe_refused(root, out);
+	else
+		probe_add(out, "KVM", SOURCE_PARTIAL, NULL,
+			  "the module kvm is loaded, but there is no /dev/kvm here (a container "
+			  "has a /dev of its own): VMs can be watched, the demo cannot start");
+}
+
 static void probe_kvm(const struct sysroot *root, struct probes *out)
 {
 	if (exists(root, "dev/kvm"))
 		probe_add(out, "KVM", SOURCE_OK, NULL, "works");
 	else if (exists(root, "sys/module/kvm"))
-		probe_add(out, "KVM", SOURCE_PARTIAL, NULL,
-			  "the module kvm is loaded, but there is no /dev/kvm here: VMs can be "
-			  "watched, the demo cannot start");
+		probe_no_device(root, out);
 	else
 		probe_add(out, "KVM", SOURCE_OFF, "modprobe kvm_intel || modprobe kvm_amd",
 			  "no /dev/kvm: KVM is not loaded, or switched off in the firmware");
@@ -84,6 +161,10 @@ static void probe_debugfs(const struct sysroot *root, struct probes *out)
 		probe_add(out, "debugfs", SOURCE_OFF, "sudo kvmtop",
 			  "/sys/kernel/debug/kvm may not be read (%s)",
 			  geteuid() ? "not root" : "a security module");
+	else if (fd < 0 && exists(root, "sys/module/kvm"))
+		probe_add(out, "debugfs", SOURCE_OFF, "dmesg | grep -i kvm",
+			  "no folder kvm in /sys/kernel/debug: KVM is loaded, but can run no "
+			  "guests here");
 	else if (fd < 0)
 		probe_add(out, "debugfs", SOURCE_OFF, "modprobe kvm_intel || modprobe kvm_amd",
 			  "no folder kvm in /sys/kernel/debug: KVM is not loaded");
