@@ -10,6 +10,19 @@
 #include "sched_priv.h"
 #include "sysroot.h"
 
+/* A kernel with our patches. */
+static bool has_gstime(const struct collector_env *env)
+{
+	char buf[1024];
+	struct proc_stat st;
+	ssize_t n = sysroot_read(env->root, "proc/self/stat", buf, sizeof(buf));
+
+	if (n < 0) /* a fixture has no proc/self */
+		n = sysroot_read(env->root, "proc/1/stat", buf, sizeof(buf));
+	return n >= 0 && procfs_parse_stat(buf, (size_t)n, &st) == 0 &&
+	       st.nfields >= PROC_STAT_GSTIME;
+}
+
 static void probe_schedstat(const struct collector_env *env, struct probes *out)
 {
 	char buf[128];
@@ -20,7 +33,10 @@ static void probe_schedstat(const struct collector_env *env, struct probes *out)
 		n = sysroot_read(env->root, "proc/1/schedstat", buf, sizeof(buf));
 	if (n >= 0 && procfs_parse_schedstat(buf, (size_t)n, &ss) == 0)
 		probe_add(out, "run delay", SOURCE_OK, NULL,
-			  "works: steal from field 2 of /proc/<pid>/task/<tid>/schedstat");
+			  "works: steal from field 2 of /proc/<pid>/task/<tid>/schedstat%s",
+			  has_gstime(env) ? "; from field 53 of stat (gstime) where threads are "
+					    "read from /proc"
+					  : "");
 	else
 		probe_add(out, "run delay",
 			  sysroot_is_host(env->root) ? SOURCE_OFF : SOURCE_PARTIAL,

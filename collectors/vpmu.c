@@ -23,6 +23,7 @@
 #include "vpmu_msrs.h"
 
 #define SOURCE "vpmu"
+#define FROM_FILE "works: debugfs kvm/*/vcpu*/pmu"
 #define A_TICK 64 /* vCPUs */
 #define TEXT_MAX 8192 /* of the file: 48 counters have 7 KiB */
 #define LINGER_NS (60 * NS_PER_S) /* what guests wrote is kept in mind for those who come back */
@@ -86,7 +87,11 @@ static void say(struct vpmu *p)
 	const struct sink *s = p->env->sink;
 
 	if (p->has_file)
-		s->source(s->ctx, SOURCE, SOURCE_OK, "works: debugfs kvm/*/vcpu*/pmu", NULL);
+		s->source(s->ctx, SOURCE, SOURCE_OK,
+			  p->msrs ? FROM_FILE
+				  : FROM_FILE
+				  "; how many exits the MSRs make is not known, without BPF",
+			  NULL);
 	else if (p->msrs)
 		s->source(
 			s->ctx, SOURCE, SOURCE_PARTIAL,
@@ -106,6 +111,10 @@ static void load(struct vpmu *p)
 	}
 	p->msrs = NULL;
 	p->failed = true;
+	if (p->has_file) { /* which needs no program */
+		say(p);
+		return;
+	}
 	bpf_why_not(p->env->root, rc, &r);
 	s->source(s->ctx, SOURCE, SOURCE_OFF, r.why, r.mend[0] ? r.mend : NULL);
 }
@@ -182,7 +191,8 @@ static void read_vcpu(struct vpmu *p, struct inv_vcpu *v)
 	int rc = read_file(p, v);
 
 	if (!rc) {
-		pmu_add_accesses(a, n, &p->state);
+		if (p->msrs && is_one(v))
+			pmu_add_accesses(a, n, &p->state);
 		if (!p->has_file) {
 			p->has_file = true;
 			say(p);
@@ -265,6 +275,10 @@ static void vpmu_probe(const struct collector_env *env, struct probes *out)
 	/* A program that collects loads it when somebody asks, and says then what came of it. */
 	if (env->sink)
 		return;
+	if (vpmu_patched(env->root)) {
+		probe_add(out, SOURCE, SOURCE_OK, NULL, FROM_FILE);
+		return;
+	}
 	rc = try(env, &m);
 	vpmu_msrs_free(m);
 	if (rc) {

@@ -14,13 +14,22 @@ static bool watchdog(const struct sysroot *root)
 	       buf[0] == '1';
 }
 
-/* A kernel with our patches gives guests counters all the same. */
-static bool has_soft(const struct sysroot *root)
+/* The parameter: '-' guests have clocks for counters where the host has no PMU, '1' always, '0'
+ * never; '\0' there is none. */
+static char soft(const struct sysroot *root)
 {
 	char buf[16];
+	ssize_t n = sysroot_read(root, "sys/module/kvm/parameters/soft_pmu", buf, sizeof(buf));
 
-	return sysroot_read(root, "sys/module/kvm/parameters/soft_pmu", buf, sizeof(buf)) > 0;
+	return n > 0 ? buf[0] : '\0';
 }
+
+bool vpmu_patched(const struct sysroot *root)
+{
+	return soft(root) != '\0';
+}
+
+#define BY_A_CLOCK "cycles by a clock, no other CPU event"
 
 void vpmu_host_why(const struct sysroot *root, char *out, size_t size)
 {
@@ -30,12 +39,12 @@ void vpmu_host_why(const struct sysroot *root, char *out, size_t size)
 	if (!f.guests)
 		snprintf(out, size, "no guest has a PMU: kvm.enable_pmu=N%s",
 			 f.pmu ? "" : ", for this host has none");
+	else if (soft(root) == '1')
+		snprintf(out, size, "kvm.soft_pmu=1: guests count " BY_A_CLOCK);
 	else if (!f.pmu)
 		snprintf(out, size, "%s",
-			 has_soft(root)
-				 ? "this host has no PMU: guests count cycles by a clock, other "
-				   "events of the CPU stand still"
-				 : "this host has no PMU: no counter of a guest counts");
+			 soft(root) ? "this host has no PMU: guests count " BY_A_CLOCK
+				    : "this host has no PMU: no counter of a guest counts");
 	else if (f.mediated)
 		snprintf(out, size,
 			 "mediated: a guest owns the counters while it runs; its MSR writes make "

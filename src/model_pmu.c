@@ -101,7 +101,8 @@ static void put_values(struct snap_pmc *row, const struct model_pmu *p, const st
 	struct value none = value_na(WHY_NO_SOURCE);
 
 	row->value = row->rate = row->running = row->overflows = none;
-	row->accesses = per_second(p, c->accesses, any ? any->accesses : 0);
+	row->accesses =
+		p->now.has_accesses ? per_second(p, c->accesses, any ? any->accesses : 0) : none;
 	if (!c->has_value)
 		return;
 	row->value = value_known((double)c->value);
@@ -149,6 +150,18 @@ static void put_global(struct commit *c, const struct pmu_state *s, struct snap_
 		out->global = snapshot_printf(c->s, "ctrl 0x%" PRIx64, s->global_ctrl);
 }
 
+/* The file in debugfs does not tell them. */
+static void put_accesses(const struct model_pmu *p, struct snap_pmu *out)
+{
+	if (!p->now.has_accesses) {
+		out->accesses = out->total = out->refused = value_na(WHY_NO_SOURCE);
+		return;
+	}
+	out->accesses = per_second(p, p->now.accesses, p->before.accesses);
+	out->total = value_known((double)p->now.accesses);
+	out->refused = value_known((double)p->now.refused);
+}
+
 static void put_vcpu(struct commit *c, const struct model_pmu *p, uint32_t vm, uint32_t at)
 {
 	struct snap_pmu *out = &c->vcpus[at].pmu;
@@ -158,9 +171,7 @@ static void put_vcpu(struct commit *c, const struct model_pmu *p, uint32_t vm, u
 	pmu_summary(&p->now, text, sizeof(text));
 	out->what = snapshot_str(c->s, text);
 	put_global(c, &p->now, out);
-	out->accesses = per_second(p, p->now.accesses, p->before.accesses);
-	out->total = value_known((double)p->now.accesses);
-	out->refused = value_known((double)p->now.refused);
+	put_accesses(p, out);
 	if (!c->pmc_rows || c->pmc_room - c->npmcs < p->now.n)
 		return;
 	out->first = c->npmcs;

@@ -50,6 +50,7 @@ struct pmu_state {
 	unsigned version, gp, fixed, gp_width, fixed_width;
 	bool has_global_ctrl, has_fixed_ctrl; /* always but where it is inferred */
 	uint64_t global_ctrl, global_status, fixed_ctr_ctrl;
+	bool has_accesses; /* those of the MSRs are counted, here and of each counter */
 	uint64_t accesses; /* exits by all MSRs of the PMU since somebody looks */
 	uint64_t refused; /* of them: those that got #GP */
 	size_t n;
@@ -105,7 +106,8 @@ struct pmu_access {
 
 /* The state that follows from them; counters beyond PMU_COUNTERS are left out. */
 void pmu_infer(const struct pmu_access *a, size_t n, struct pmu_state *out);
-/* Adds how often the MSRs were used to a state that came from debugfs. */
+/* Adds how often the MSRs were used to a state that came from debugfs, where somebody counts that.
+ */
 void pmu_add_accesses(const struct pmu_access *a, size_t n, struct pmu_state *s);
 
 /* ---- words; all into out[size], never longer ---- */

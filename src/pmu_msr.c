@@ -117,7 +117,7 @@ void pmu_infer(const struct pmu_access *a, size_t n, struct pmu_state *out)
 {
 	struct pmu_msr m;
 
-	*out = (struct pmu_state){.inferred = true, .enabled = true};
+	*out = (struct pmu_state){.inferred = true, .enabled = true, .has_accesses = true};
 	for (size_t i = 0; i < n; i++) {
 		if (!pmu_msr_find(a[i].msr, &m))
 			continue;
@@ -143,6 +143,7 @@ void pmu_add_accesses(const struct pmu_access *a, size_t n, struct pmu_state *s)
 {
 	struct pmu_msr m;
 
+	s->has_accesses = true;
 	for (size_t i = 0; i < n; i++) {
 		if (!pmu_msr_find(a[i].msr, &m))
 			continue;

@@ -65,7 +65,7 @@ static const struct name host_events[] = {
 	{0xff, 0x01, "host:exits"},
 	{0xff, 0x02, "host:halts"},
 	{0xff, 0x03, "host:preemptions"},
-	{0xff, 0x04, "host:userspace-exits"},
+	{0xff, 0x04, "host:userspace"},
 };
 
 static const char *const fixed_names[] = {
@@ -98,6 +98,24 @@ static bool in_use(const struct pmu_counter *c)
 	return c->has_select && (c->fixed ? c->select : c->select & ~SEL_INT) != 0;
 }
 
+/*
+ * It counts what the host does, or would: stopped, or not allowed, it has no perf event. Where that
+ * is another event of the CPU it has one.
+ */
+static bool may_be_host_event(const struct pmu_state *s, const struct pmu_counter *c)
+{
+	return c->event == PMU_EVENT_HOST || (!s->inferred && c->event == PMU_EVENT_NONE);
+}
+
+static bool is_host_event(const struct pmu_state *s, const struct pmu_counter *c)
+{
+	unsigned event = s->vendor == PMU_AMD ? AMD_EVENT(c->select) : EVENT(c->select);
+
+	return !c->fixed && may_be_host_event(s, c) &&
+	       find(host_events, sizeof(host_events) / sizeof(host_events[0]), event,
+		    UMASK(c->select));
+}
+
 void pmu_event_name(const struct pmu_state *s, const struct pmu_counter *c, char *out, size_t size)
 {
 	unsigned event = s->vendor == PMU_AMD ? AMD_EVENT(c->select) : EVENT(c->select);
@@ -111,7 +129,7 @@ void pmu_event_name(const struct pmu_state *s, const struct pmu_counter *c, char
 			snprintf(out, size, "%s", fixed_names[c->nr]);
 		return;
 	}
-	if (c->event == PMU_EVENT_HOST)
+	if (may_be_host_event(s, c))
 		name = find(host_events, sizeof(host_events) / sizeof(host_events[0]), event,
 			    UMASK(c->select));
 	if (!name && s->vendor != PMU_AMD)
@@ -165,12 +183,22 @@ static const char *own_doing(const struct pmu_state *s, const struct pmu_counter
 	return s->has_global_ctrl ? "off by the guest's global control" : NULL;
 }
 
-static const char *hosts_doing(const struct pmu_counter *c)
+static const char *no_event(const struct pmu_state *s, const struct pmu_counter *c)
+{
+	if (is_host_event(s, c))
+		return "does not count: the host does not allow it (kvm.soft_pmu_events, or the "
+		       "VM's event filter)";
+	if (s->soft)
+		return "does not count: clocks stand for cycles of user+kernel alone; or it is "
+		       "filtered";
+	return "does not count: no perf event is behind it (filtered, or this CPU lacks it)";
+}
+
+static const char *hosts_doing(const struct pmu_state *s, const struct pmu_counter *c)
 {
 	switch ((enum pmu_event)c->event) {
 	case PMU_EVENT_NONE:
-		return "does not count: no perf event is behind it (filtered, or this CPU lacks "
-		       "it)";
+		return no_event(s, c);
 	case PMU_EVENT_ERROR:
 		return "does not count: the host uses the PMU";
 	case PMU_EVENT_OFF:
@@ -194,7 +222,7 @@ void pmu_note(const struct pmu_state *s, const struct pmu_counter *c, double run
 	else if (!c->enabled)
 		why = own_doing(s, c);
 	else
-		why = hosts_doing(c);
+		why = hosts_doing(s, c);
 	if (why)
 		snprintf(out, size, "%s", why);
 	else if (c->enabled && running >= 0 && running < WHOLE)
@@ -207,8 +235,8 @@ void pmu_note(const struct pmu_state *s, const struct pmu_counter *c, double run
 
 bool pmu_wrong(const struct pmu_state *s, const struct pmu_counter *c, double running)
 {
-	return c->refused ||
-	       (c->enabled && (!s->enabled || hosts_doing(c) || (running >= 0 && running < WHOLE)));
+	return c->refused || (c->enabled && (!s->enabled || hosts_doing(s, c) ||
+					     (running >= 0 && running < WHOLE)));
 }
 
 static void count_words(char *out, size_t size, unsigned n, unsigned width, const char *what)

@@ -20,6 +20,7 @@
 #include "made_tree.h"
 #include "sampling_event.h"
 #include "sysroot.h"
+#include "vpmu.h"
 
 /* ---- decoding ---- */
 
@@ -310,6 +311,39 @@ static void facts_come_from_sysfs(void **state)
 	tree_remove(dir);
 }
 
+static const char *why_under(const char *dir)
+{
+	static char why[256];
+	struct sysroot *root;
+
+	assert_int_equal(sysroot_open(dir, &root), 0);
+	vpmu_host_why(root, why, sizeof(why));
+	sysroot_close(root);
+	return why;
+}
+
+/* The first line of the pane PMU. */
+static void what_stands_against_guests_counters(void **state)
+{
+	char dir[] = "/tmp/kvmtop-pmu-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_put(dir, "sys/module/kvm/parameters/enable_pmu", "Y\n");
+	assert_string_equal(why_under(dir), "this host has no PMU: no counter of a guest counts");
+	tree_put(dir, "sys/module/kvm/parameters/soft_pmu", "-1\n");
+	assert_string_equal(why_under(dir), "this host has no PMU: guests count cycles by a clock, "
+					    "no other CPU event");
+	tree_put(dir, "sys/bus/event_source/devices/cpu/type", "4\n");
+	assert_non_null(strstr(why_under(dir), "the VM's event filter"));
+	tree_put(dir, "sys/module/kvm/parameters/soft_pmu", "1\n");
+	assert_string_equal(why_under(dir), "kvm.soft_pmu=1: guests count cycles by a clock, no "
+					    "other CPU event");
+	tree_put(dir, "sys/module/kvm/parameters/enable_pmu", "N\n");
+	assert_string_equal(why_under(dir), "no guest has a PMU: kvm.enable_pmu=N");
+	tree_remove(dir);
+}
+
 /* ---- the collector itself ---- */
 
 struct seen {
@@ -544,6 +578,7 @@ int main(void)
 		cmocka_unit_test(a_guest_never_misses_its_counter),
 		cmocka_unit_test(only_what_is_asked_for_counts),
 		cmocka_unit_test(facts_come_from_sysfs),
+		cmocka_unit_test(what_stands_against_guests_counters),
 		cmocka_unit_test(own_work_is_sampled),
 		cmocka_unit_test(a_side_that_is_not_asked_for_is_left_out),
 		cmocka_unit_test(the_engine_may_ask_for_less),

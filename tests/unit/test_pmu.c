@@ -305,6 +305,47 @@ static void host_events_have_names(void **state)
 	assert_string_equal(text, "r01ff");
 }
 
+static void host_events_keep_their_names_when_they_stop(void **state)
+{
+	struct pmu_state s = {.vendor = PMU_AMD, .enabled = true, .soft = true};
+	struct pmu_counter c = {.has_select = true, .select = 0x5304ff, .event = PMU_EVENT_NONE};
+	char text[160];
+
+	(void)state;
+	s.has_global_ctrl = true;
+	pmu_event_name(&s, &c, text, sizeof(text));
+	assert_string_equal(text, "host:userspace");
+	pmu_note(&s, &c, -1, text, sizeof(text));
+	assert_string_equal(text, "off by the guest's global control");
+	c.enabled = true;
+	pmu_note(&s, &c, -1, text, sizeof(text));
+	assert_string_equal(text,
+			    "does not count: the host does not allow it (kvm.soft_pmu_events, "
+			    "or the VM's event filter)");
+	assert_true(pmu_wrong(&s, &c, -1));
+	/* Which events there are of KVM's own only its file tells. */
+	s.inferred = true;
+	c.event = PMU_EVENT_UNKNOWN;
+	pmu_event_name(&s, &c, text, sizeof(text));
+	assert_string_equal(text, "r04ff");
+}
+
+static void clocks_stand_for_few_events(void **state)
+{
+	struct pmu_state s = {.vendor = PMU_AMD, .enabled = true, .soft = true};
+	struct pmu_counter c = {
+		.has_select = true, .select = 0x4300c0, .enabled = true, .event = PMU_EVENT_NONE};
+	char text[160];
+
+	(void)state;
+	pmu_note(&s, &c, -1, text, sizeof(text));
+	assert_string_equal(text, "does not count: clocks stand for cycles of user+kernel alone; "
+				  "or it is filtered");
+	s.soft = false;
+	pmu_note(&s, &c, -1, text, sizeof(text));
+	assert_non_null(strstr(text, "this CPU lacks it"));
+}
+
 static void modes_say_when(void **state)
 {
 	const struct pmu_state s = {.vendor = PMU_AMD};
@@ -370,6 +411,7 @@ static void rows_have_what_came_since(void **state)
 	snapshot_unref(commit(&f, SEC));
 	assert_int_equal(parse(HEAD GP0 GP1 FIXED0, &s), 0);
 	s.vendor = PMU_INTEL;
+	s.has_accesses = true;
 	s.accesses = 10;
 	read_at(&f, vm->vcpu[1], &s, SEC);
 	s.counter[2].value += 5000;
@@ -392,6 +434,33 @@ static void rows_have_what_came_since(void **state)
 	assert_false(value_has(x[0].rate)); /* it overflowed */
 	assert_true(x[1].accesses.v == 10);
 	assert_true(x[2].rate.v == 2500 && !x[2].wrong);
+	snapshot_unref(snap);
+	fixture_free(&f);
+}
+
+/* debugfs tells no accesses: without a BPF program they are not known, and no zeros. */
+static void accesses_that_nobody_counts_are_not_known(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	const struct demand d = {.pmu_all = true};
+	struct pmu_state s;
+	struct snapshot *snap;
+
+	(void)state;
+	f.sink->kinds(f.sink->ctx, KIND_BIT(KIND_VMEXIT), true, 0);
+	model_demand(f.m, &d);
+	snapshot_unref(commit(&f, SEC));
+	assert_int_equal(parse(HEAD GP0 GP1 FIXED0, &s), 0);
+	read_at(&f, vm->vcpu[0], &s, SEC);
+	read_at(&f, vm->vcpu[0], &s, 2 * SEC);
+	snap = commit(&f, 2 * SEC);
+	assert_int_equal(snap->npmcs, 3);
+	assert_false(value_has(snap->vcpus[0].pmu.accesses));
+	assert_false(value_has(snap->vcpus[0].pmu.total));
+	assert_false(value_has(snap->vcpus[0].pmu.refused));
+	assert_false(value_has(snap->pmcs[0].accesses));
+	assert_true(value_has(snap->pmcs[0].value));
 	snapshot_unref(snap);
 	fixture_free(&f);
 }
@@ -438,9 +507,12 @@ int main(void)
 		cmocka_unit_test(refused_writes_are_no_selectors),
 		cmocka_unit_test(events_have_their_names),
 		cmocka_unit_test(host_events_have_names),
+		cmocka_unit_test(host_events_keep_their_names_when_they_stop),
+		cmocka_unit_test(clocks_stand_for_few_events),
 		cmocka_unit_test(modes_say_when),
 		cmocka_unit_test(notes_say_why_not),
 		cmocka_unit_test(rows_have_what_came_since),
+		cmocka_unit_test(accesses_that_nobody_counts_are_not_known),
 		cmocka_unit_test(without_demand_there_are_none),
 	};
 
