@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "page.h"
 #include "pane.h"
 #include "text.h"
 
@@ -66,14 +67,23 @@ static const struct snap_vcpu *vcpu_of(const struct pane_ctx *c)
 	return c->vm && c->vm->vcpu_n ? &c->snap->vcpus[c->vm->vcpu_first] : NULL;
 }
 
-static void draw_vcpu(const struct area *a, int y, const struct snap_vcpu *v)
+/* Its registers, and where all comes from, have a line of their own where one is too short. Returns
+ * how many lines it took. */
+static int draw_vcpu(const struct area *a, int y, const struct snap_vcpu *v)
 {
-	int x = area_textf(a, y, 0, ROLE_STRONG, "vCPU %d", v->index);
+	const char *global = v->pmu.global ? v->pmu.global : "";
+	int x = area_textf(a, y, 0, ROLE_STRONG, "vCPU %d", v->index), lines = 1;
 
 	x = area_text(a, y, x + 2, ROLE_TEXT, v->pmu.what);
-	if (v->pmu.global && v->pmu.global[0])
-		x = area_text(a, y, x + 2, ROLE_DIM, v->pmu.global);
+	if (x + (int)(utf8_width(global) + utf8_width(v->pmu.source)) + 4 > a->w && a->h > 9) {
+		x = 0;
+		y++;
+		lines++;
+	}
+	if (*global)
+		x = area_text(a, y, x + 2, ROLE_DIM, global);
 	area_text(a, y, x + 2, ROLE_DIM, v->pmu.source);
+	return lines;
 }
 
 /* The counter whose note is told in full: the selected one, else the first that is wrong. */
@@ -105,6 +115,23 @@ static int draw_note(const struct pane_ctx *c, const struct area *a)
 	return pane_draw_reason(a, text, "");
 }
 
+/* In two lines where one is too short, and there is room. Returns how many. */
+static int draw_why(const struct area *a, const char *why)
+{
+	struct page p = {.width = a->w + 1}; /* to the right it may touch the edge */
+	struct area part = area_sub(a, 0, 0, 2, a->w);
+	int top = 0;
+
+	if ((int)utf8_width(why) <= a->w || a->h < 9) {
+		area_text(a, 0, 0, ROLE_NOTICE, why);
+		return 1;
+	}
+	page_add(&p, ROLE_NOTICE, NULL, ROLE_NOTICE, why);
+	page_draw(&p, &part, &top);
+	page_free(&p);
+	return 2;
+}
+
 static void draw(const struct pane_ctx *c, const struct area *a)
 {
 	const struct snap_vcpu *v = vcpu_of(c);
@@ -112,9 +139,9 @@ static void draw(const struct pane_ctx *c, const struct area *a)
 	int y = 0, below;
 
 	if (a->h > 3 && c->snap->host.pmu_why && c->snap->host.pmu_why[0])
-		area_text(a, y++, 0, ROLE_NOTICE, c->snap->host.pmu_why);
+		y += draw_why(a, c->snap->host.pmu_why);
 	if (a->h > 4 && v && v->pmu.source && v->pmu.source[0])
-		draw_vcpu(a, y++, v);
+		y += draw_vcpu(a, y, v);
 	part = area_sub(a, y, 0, a->h - y, a->w);
 	below = draw_note(c, &part);
 	part = area_sub(a, y, 0, a->h - y - below, a->w);

@@ -56,7 +56,7 @@ static inline void made_counters(struct snap_pmc *x, bool in)
 	}
 }
 
-static inline void made_pmu(struct snapshot *s, bool inferred)
+static inline void made_pmu(struct snapshot *s, bool inferred, bool ours)
 {
 	struct snap_vcpu *v = (struct snap_vcpu *)s->vcpus;
 	struct snap_vm *vms = (struct snap_vm *)s->vms;
@@ -67,8 +67,10 @@ static inline void made_pmu(struct snapshot *s, bool inferred)
 	made_counters(x, inferred);
 	s->pmcs = x;
 	s->npmcs = 6;
-	s->host.pmu_why = "the NMI watchdog holds a counter a CPU; perf and event filters may take "
-			  "others";
+	s->host.pmu_why =
+		snapshot_printf(s, "%s%s", ours ? "kvmtop itself samples by cycles; " : "",
+				"the NMI watchdog holds a counter a CPU; perf and event "
+				"filters may take others");
 	vms[0].pmu.accesses = value_known(120);
 	vms[0].pmu.pct = value_known(0.3);
 	for (uint32_t i = 0; i < 2; i++)

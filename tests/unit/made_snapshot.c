@@ -755,7 +755,7 @@ struct snapshot *made_snapshot(const struct made *m)
 		make_slices(&k);
 	make_host(&k);
 	if (m->pmu || m->pmu_inferred)
-		made_pmu(k.s, m->pmu_inferred);
+		made_pmu(k.s, m->pmu_inferred, m->pmu_ours);
 	make_findings(&k);
 	k.s->host.sym = make_samples(&k, 9000, (uint32_t)(k.s->nsymbols - 2 * SYMBOLS_EACH));
 	k.s->host.other_sym = make_samples(&k, 1900, (uint32_t)(k.s->nsymbols - SYMBOLS_EACH));

@@ -23,6 +23,7 @@ struct made {
 	bool fine; /* the events of the first VM's vCPU 3 come one by one */
 	bool pmu; /* debugfs has the PMUs of the first VM's vCPUs 0 and 1 */
 	bool pmu_inferred; /* the same, from what they wrote */
+	bool pmu_ours; /* of pmu: kvmtop has a counter, too, and the first line two */
 	bool no_waits; /* nobody sees who has the CPU */
 	bool used_up; /* a quota: its vCPUs wait for one another within it */
 	bool names; /* names that want escaping and wide characters */
