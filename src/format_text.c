@@ -128,6 +128,22 @@ static void put_missing(struct format_state *f, struct out *o, const struct snap
 	f->told = off;
 }
 
+/* Of guests' PMUs first why a counter may lie; and no rows are no mystery. */
+static void put_pmu(struct out *o, const struct batch_query *q, const struct snapshot *s,
+		    size_t nrows)
+{
+	if (q->table->first != TABLE_PMU)
+		return;
+	if (s->host.pmu_why && *s->host.pmu_why) {
+		out_text(o, "# pmu: ");
+		format_escaped(o, text_escape, s->host.pmu_why);
+		out_text(o, "\n");
+	}
+	if (!nrows && !q->when && s->dt)
+		out_text(o, "# pmu: no counters: no guest that is asked for has touched its PMU "
+			    "since kvmtop looks\n");
+}
+
 /* Names are not cut as on a screen: with more room most of them leave the columns in line. */
 #define NAME_WIDTH 20
 
@@ -256,6 +272,7 @@ static int text_record(struct format_state *f, struct out *o, const struct snaps
 		return rc;
 	put_host(o, s, q->filter);
 	put_missing(f, o, s);
+	put_pmu(o, q, s, f->rows.n);
 	put_head(f, o);
 	if (localtime_r(&s->wall.tv_sec, &tm))
 		strftime(time, sizeof(time), "%H:%M:%S", &tm);

@@ -40,6 +40,7 @@ static char *record(const struct format *f, struct asked a)
 		m.vm[0].quality |= SNAP_QUALITY_GUESSED;
 		m.s.host.ncpu = 0;
 	}
+	m.s.host.pmu_why = "kvm.enable_pmu=N";
 	if (a.blind) {
 		m.s.nvms = m.s.nvcpus = m.s.nexits = m.s.nfindings = 0;
 		m.source[0].name = "vms";
@@ -121,6 +122,21 @@ static void text_of_a_host_half_known(void **state)
 
 	(void)state;
 	assert_non_null(strstr(got, " 1.000s - CPU ~2 VM 4 vCPU "));
+	free(got);
+}
+
+/* Why there are none, where the table has no rows; and first why a counter may lie. */
+static void text_of_pmus_says_why(void **state)
+{
+	char *got = record(&format_text, (struct asked){.table = "pmu"});
+
+	(void)state;
+	assert_non_null(strstr(got,
+			       "\n# pmu: kvm.enable_pmu=N\n# pmu: no counters: no guest that is "
+			       "asked for has touched its PMU since kvmtop looks\nTIME "));
+	free(got);
+	got = record(&format_text, (struct asked){.table = "vm"});
+	assert_null(strstr(got, "# pmu"));
 	free(got);
 }
 
@@ -434,6 +450,7 @@ int main(void)
 		cmocka_unit_test(text_has_no_blanks_in_cells),
 		cmocka_unit_test(text_of_a_large_rate),
 		cmocka_unit_test(text_of_a_host_half_known),
+		cmocka_unit_test(text_of_pmus_says_why),
 		cmocka_unit_test(exits_of_the_host),
 		cmocka_unit_test(csv),
 		cmocka_unit_test(csv_is_a_table),
