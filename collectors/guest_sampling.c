@@ -54,27 +54,39 @@ struct sampling {
 
 /* ---- from records to samples ---- */
 
-/* Address `i` behind the mark of a guest's chain; 0: none. */
-static uint64_t guest_chain(const struct perf_event_header *h, uint64_t i)
+/* The words of a guest's chain, its mark the first of them, and their number; NULL: it is none. */
+static const uint8_t *guest_chain(const struct perf_event_header *h, uint64_t *n)
 {
-	const uint8_t *chain;
 	const void *words;
-	uint64_t n, mark, at = 0;
+	uint64_t mark;
 
-	if (!record_chain(h, &words, &n) || n <= i + 1)
+	if (!record_chain(h, &words, n) || !*n)
+		return NULL;
+	memcpy(&mark, words, sizeof(mark));
+	return mark == (uint64_t)PERF_CONTEXT_GUEST_KERNEL ||
+			       mark == (uint64_t)PERF_CONTEXT_GUEST_USER
+		       ? words
+		       : NULL;
+}
+
+/* What stands behind the mark and where the guest was; 0: nothing, or another mark. */
+static uint64_t guest_caller(const struct perf_event_header *h)
+{
+	uint64_t n, at = 0;
+	const uint8_t *chain = guest_chain(h, &n);
+
+	if (!chain || n < 3)
 		return 0;
-	chain = words;
-	memcpy(&mark, chain, sizeof(mark));
-	if (mark != (uint64_t)PERF_CONTEXT_GUEST_KERNEL &&
-	    mark != (uint64_t)PERF_CONTEXT_GUEST_USER)
-		return 0;
-	memcpy(&at, chain + (i + 1) * sizeof(at), sizeof(at));
+	memcpy(&at, chain + 2 * sizeof(at), sizeof(at));
 	return at < (uint64_t)PERF_CONTEXT_MAX ? at : 0;
 }
 
+/* The mark is enough: a guest chooses where it is, and may have no callers. */
 bool ip_sample_guest_chain(const struct perf_event_header *h)
 {
-	return guest_chain(h, 0) != 0;
+	uint64_t n;
+
+	return guest_chain(h, &n) != NULL;
 }
 
 bool ip_sample_decode(const struct perf_event_header *h, struct ip_sample *out)
@@ -92,7 +104,7 @@ bool ip_sample_decode(const struct perf_event_header *h, struct ip_sample *out)
 	if (h->type != PERF_RECORD_SAMPLE || mode >= sizeof(domains) || domains[mode] < 0)
 		return false;
 	out->domain = (uint8_t)domains[mode];
-	out->caller = DOMAIN_IS_GUEST(out->domain) ? guest_chain(h, 1) : 0;
+	out->caller = DOMAIN_IS_GUEST(out->domain) ? guest_caller(h) : 0;
 	out->n = 1;
 	return record_ip(h, &out->ip, &out->pid, &out->tid);
 }

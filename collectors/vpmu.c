@@ -37,7 +37,9 @@ struct vpmu {
 	size_t next; /* of the vCPUs that are asked for, in the inventory's order */
 	uint8_t vendor; /* enum pmu_vendor, of the host */
 	bool guests; /* they may have a PMU */
-	bool has_file, no_file; /* debugfs had a vCPU's file; had none */
+	bool has_file, odd_file; /* debugfs had a vCPU's file; it was said that one is no use */
+	long hz; /* clock ticks a second, in which threads' starts are told */
+	int64_t slept; /* ns */
 	const struct vpmu_entry *entry; /* of this tick, in the order of threads */
 	size_t nentry;
 	struct pmu_state state;
@@ -127,9 +129,26 @@ static void unload(struct vpmu *p)
 	p->nentry = 0;
 }
 
-static bool known(void *ctx, pid_t tid)
+/* Since when the thread is there; a host that slept since has it earlier, which does no harm. */
+static int64_t since(void *ctx, pid_t tid)
 {
-	return inventory_thread(((struct vpmu *)ctx)->env->inv, tid) != NULL;
+	const struct vpmu *p = ctx;
+	const struct inv_thread *t = inventory_thread(p->env->inv, tid);
+	int64_t start;
+
+	if (!t)
+		return -1;
+	start = (int64_t)(t->start * (uint64_t)(NS_PER_S / p->hz)) - p->slept;
+	return t->start && start > 0 ? start : 0;
+}
+
+/* How much of the time since boot, by which threads' starts are told, CLOCK_MONOTONIC has not. */
+static int64_t slept(void)
+{
+	struct timespec boot;
+
+	return clock_gettime(CLOCK_BOOTTIME, &boot) ? INT64_MAX
+						    : timespec_ns(boot) - clock_mono_ns();
 }
 
 /* What the thread's guest did, at most PMU_ACCESSES. */
@@ -164,17 +183,26 @@ static int read_file(struct vpmu *p, const struct inv_vcpu *v)
 	return rc;
 }
 
-/* A file that is not understood is no reason to have nothing. */
+/* The file is not there, or its vCPU ended while it was read (EIO). */
+static bool is_gone(int err)
+{
+	return err == -ENOENT || err == -ESRCH || err == -ENODEV || err == -EIO;
+}
+
+/* A file that is not understood is no reason to have nothing. Said once. */
 static void say_unknown(struct vpmu *p, int err)
 {
 	const struct sink *s = p->env->sink;
+	char why[PROBE_TEXT];
 
-	s->source(
-		s->ctx, SOURCE, SOURCE_PARTIAL,
-		err == -EPROTONOSUPPORT
-			? "inferred: debugfs vcpu*/pmu is of a later format than this kvmtop knows"
-			: "inferred: debugfs vcpu*/pmu cannot be read",
-		NULL);
+	if (p->odd_file || is_gone(err))
+		return;
+	p->odd_file = true;
+	snprintf(why, sizeof(why), "%sdebugfs vcpu*/pmu %s", p->msrs ? "inferred: " : "",
+		 err == -EPROTONOSUPPORT	   ? "is of a later format than this kvmtop knows"
+		 : err == -EACCES || err == -EPERM ? "may not be read"
+						   : "cannot be read");
+	s->source(s->ctx, SOURCE, p->msrs || p->has_file ? SOURCE_PARTIAL : SOURCE_OFF, why, NULL);
 }
 
 static bool is_one(const struct inv_vcpu *v)
@@ -187,25 +215,24 @@ static void read_vcpu(struct vpmu *p, struct inv_vcpu *v)
 	const struct sink *s = p->env->sink;
 	struct pmu_reading r = {.vcpu = v, .state = &p->state};
 	struct pmu_access a[PMU_ACCESSES];
-	size_t n = is_one(v) ? accesses_of(p, v->thread->tid, a) : 0;
+	bool told = p->msrs && is_one(v); /* what its guest wrote */
+	size_t n = told ? accesses_of(p, v->thread->tid, a) : 0;
 	int rc = read_file(p, v);
 
-	if (!rc) {
-		if (p->msrs && is_one(v))
-			pmu_add_accesses(a, n, &p->state);
-		if (!p->has_file) {
-			p->has_file = true;
-			say(p);
-		}
-	} else if (!p->msrs || !is_one(v)) {
-		return;
-	} else {
+	if (!rc && !p->has_file) {
+		p->has_file = true;
+		say(p);
+	} else if (rc) {
+		say_unknown(p, rc);
+	}
+	if (!rc && told)
+		pmu_add_accesses(a, n, &p->state);
+	if (rc && told) {
 		pmu_infer(a, n, &p->state);
 		p->state.enabled = p->guests;
-		if (rc != -ENOENT && rc != -ESRCH && !p->no_file)
-			say_unknown(p, rc);
-		p->no_file = true;
 	}
+	if (rc && !told)
+		r.state = NULL;
 	r.time = clock_mono_ns();
 	s->pmu(s->ctx, &r);
 }
@@ -239,8 +266,9 @@ static int vpmu_tick(void *state, int64_t now_ns, int64_t watermark)
 		return 0;
 	tell_host(p);
 	p->nentry = 0;
+	p->slept = slept();
 	if (p->msrs)
-		p->entry = vpmu_msrs_read(p->msrs, now_ns, known, p, &p->nentry);
+		p->entry = vpmu_msrs_read(p->msrs, now_ns, since, p, &p->nentry);
 	read_some(p);
 	return 0;
 }
@@ -299,6 +327,7 @@ static int vpmu_open(const struct collector_env *env, void **state)
 		return -ENOMEM;
 	p->env = env;
 	p->vendor = vendor_of(env->root);
+	p->hz = sysconf(_SC_CLK_TCK);
 	*state = p;
 	return 0;
 }

@@ -17,7 +17,6 @@
 BPF_IMAGE(vpmu_msr);
 
 #define ENTRIES 16384 /* of the kernel's memory 2 MiB: 800 vCPUs whose guests use all they have */
-#define FORGET_NS (30 * NS_PER_S)
 
 struct vpmu_msrs {
 	struct bpf_object *object;
@@ -145,8 +144,7 @@ static int in_order(const void *a, const void *b)
 	return (x->a.msr > y->a.msr) - (x->a.msr < y->a.msr);
 }
 
-/* Threads that ended: their numbers may be others' one day. */
-static void forget(struct vpmu_msrs *m, int64_t now, bool (*known)(void *ctx, pid_t tid), void *ctx)
+static void forget(struct vpmu_msrs *m, int64_t now, vpmu_since since, void *ctx)
 {
 	size_t left = 0;
 
@@ -154,7 +152,7 @@ static void forget(struct vpmu_msrs *m, int64_t now, bool (*known)(void *ctx, pi
 		const struct vpmu_entry *e = &m->entry[i];
 		struct vm_key k = {(__u32)e->tid, e->a.msr};
 
-		if (!known(ctx, e->tid) && now - e->last > FORGET_NS)
+		if (vpmu_entry_over(e, since(ctx, e->tid), now))
 			bpf_map_delete_elem(m->map, &k);
 		else
 			m->entry[left++] = *e;
@@ -162,8 +160,8 @@ static void forget(struct vpmu_msrs *m, int64_t now, bool (*known)(void *ctx, pi
 	m->n = left;
 }
 
-const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now,
-					bool (*known)(void *ctx, pid_t tid), void *ctx, size_t *n)
+const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now, vpmu_since since,
+					void *ctx, size_t *n)
 {
 	struct vm_key at, next;
 	struct vm_access a;
@@ -181,7 +179,7 @@ const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now,
 	}
 	if (m->n)
 		qsort(m->entry, m->n, sizeof(m->entry[0]), in_order);
-	forget(m, now, known, ctx);
+	forget(m, now, since, ctx);
 	*n = m->n;
 	return m->n ? m->entry : NULL;
 }
@@ -201,12 +199,12 @@ void vpmu_msrs_free(struct vpmu_msrs *m)
 	(void)m;
 }
 
-const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now,
-					bool (*known)(void *ctx, pid_t tid), void *ctx, size_t *n)
+const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now, vpmu_since since,
+					void *ctx, size_t *n)
 {
 	(void)m;
 	(void)now;
-	(void)known;
+	(void)since;
 	(void)ctx;
 	*n = 0;
 	return NULL;

@@ -15,6 +15,8 @@
 struct sysroot;
 struct vpmu_msrs;
 
+#define VPMU_FORGET_NS 30000000000ll
+
 struct vpmu_entry {
 	pid_t tid;
 	int64_t last; /* ns CLOCK_MONOTONIC: its last use */
@@ -26,11 +28,19 @@ struct vpmu_entry {
 int vpmu_msrs_new(const struct sysroot *root, const char *tracefs, struct vpmu_msrs **out);
 void vpmu_msrs_free(struct vpmu_msrs *m); /* NULL is fine */
 /*
- * Reads all there is, in the order of threads and of their MSRs; valid until the next call. Those
- * of threads that nobody knows, `known`, are forgotten after a while. Returns the first of *n;
- * NULL: none.
+ * Since when a thread has its number (ns CLOCK_MONOTONIC, or before it); < 0: nobody knows of it.
  */
-const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now,
-					bool (*known)(void *ctx, pid_t tid), void *ctx, size_t *n);
+typedef int64_t (*vpmu_since)(void *ctx, pid_t tid);
+/* What stands there of a thread that ended: at once where its number is another's now. */
+static inline bool vpmu_entry_over(const struct vpmu_entry *e, int64_t since, int64_t now)
+{
+	return since < 0 ? now - e->last > VPMU_FORGET_NS : e->last < since;
+}
+/*
+ * Reads all there is, in the order of threads and of their MSRs; valid until the next call. What is
+ * over is forgotten. Returns the first of *n; NULL: none.
+ */
+const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now, vpmu_since since,
+					void *ctx, size_t *n);
 
 #endif

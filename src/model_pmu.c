@@ -17,9 +17,11 @@ void model_on_pmu(void *ctx, const struct pmu_reading *r)
 	struct model_vcpu *v = model_vcpu_state(r->vcpu);
 
 	(void)ctx;
-	if (v && !v->pmu)
+	if (v && !r->state)
+		model_pmu_free(v);
+	else if (v && !v->pmu)
 		v->pmu = calloc(1, sizeof(*v->pmu));
-	if (!v || !v->pmu)
+	if (!v || !v->pmu || !r->state)
 		return;
 	v->pmu->before = v->pmu->now;
 	v->pmu->time_before = v->pmu->time;
@@ -80,6 +82,26 @@ static struct value per_second(const struct model_pmu *p, uint64_t now, uint64_t
 	return value_known((double)(now - before) / s);
 }
 
+/* More comes of no CPU: a guest has set the counter. */
+#define EVENTS_MOST 1e11 /* a second */
+
+/* One that began anew in between, by an overflow or the guest's hand, has no difference. */
+static struct value events_per_second(const struct model_pmu *p, const struct pmu_counter *c,
+				      const struct pmu_counter *b)
+{
+	struct value v = value_pending();
+
+	if (b && b->has_value && b->overflows == c->overflows)
+		v = per_second(p, c->value, b->value);
+	return value_has(v) && v.v > EVENTS_MOST ? value_pending() : v;
+}
+
+/* By MSRs; not known where nobody counts them. */
+static struct value accesses_per_second(const struct model_pmu *p, uint64_t now, uint64_t before)
+{
+	return p->now.has_accesses ? per_second(p, now, before) : value_na(WHY_NO_SOURCE);
+}
+
 /* A perf event that was made anew begins with 0. */
 static double running_share(const struct pmu_counter *c, const struct pmu_counter *b)
 {
@@ -101,15 +123,12 @@ static void put_values(struct snap_pmc *row, const struct model_pmu *p, const st
 	struct value none = value_na(WHY_NO_SOURCE);
 
 	row->value = row->rate = row->running = row->overflows = none;
-	row->accesses =
-		p->now.has_accesses ? per_second(p, c->accesses, any ? any->accesses : 0) : none;
+	row->accesses = accesses_per_second(p, c->accesses, any ? any->accesses : 0);
 	if (!c->has_value)
 		return;
 	row->value = value_known((double)c->value);
 	row->overflows = value_known((double)c->overflows);
-	/* One that began anew in between, by an overflow or the guest's hand, has no difference. */
-	row->rate = b && b->overflows == c->overflows ? per_second(p, c->value, b->value)
-						      : value_pending();
+	row->rate = events_per_second(p, c, b);
 	row->running = share < 0 ? value_pending() : value_known(100 * share);
 }
 
@@ -153,11 +172,10 @@ static void put_global(struct commit *c, const struct pmu_state *s, struct snap_
 /* The file in debugfs does not tell them. */
 static void put_accesses(const struct model_pmu *p, struct snap_pmu *out)
 {
-	if (!p->now.has_accesses) {
-		out->accesses = out->total = out->refused = value_na(WHY_NO_SOURCE);
+	out->accesses = accesses_per_second(p, p->now.accesses, p->before.accesses);
+	out->total = out->refused = value_na(WHY_NO_SOURCE);
+	if (!p->now.has_accesses)
 		return;
-	}
-	out->accesses = per_second(p, p->now.accesses, p->before.accesses);
 	out->total = value_known((double)p->now.accesses);
 	out->refused = value_known((double)p->now.refused);
 }

@@ -33,7 +33,7 @@ struct pmu_counter {
 	uint8_t event; /* enum pmu_event */
 	bool has_select, has_value;
 	bool enabled; /* by its own bits and the global ones, as far as they are known */
-	bool refused; /* the guest's last access to its event select got #GP */
+	bool refused; /* what the guest wrote to its event select got #GP, all of it */
 	uint64_t select; /* of a fixed one its four bits of fixed_ctr_ctrl */
 	uint64_t value;
 	uint64_t overflows; /* since the vCPU was made */
@@ -50,7 +50,7 @@ struct pmu_state {
 	unsigned version, gp, fixed, gp_width, fixed_width;
 	bool has_global_ctrl, has_fixed_ctrl; /* always but where it is inferred */
 	uint64_t global_ctrl, global_status, fixed_ctr_ctrl;
-	bool has_accesses; /* those of the MSRs are counted, here and of each counter */
+	bool has_accesses; /* somebody counts these: .accesses, .refused, and a counter's */
 	uint64_t accesses; /* exits by all MSRs of the PMU since somebody looks */
 	uint64_t refused; /* of them: those that got #GP */
 	size_t n;

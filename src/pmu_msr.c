@@ -64,9 +64,15 @@ static struct pmu_counter *counter_of(struct pmu_state *s, bool fixed, uint8_t n
 	return &s->counter[at];
 }
 
+/*
+ * Some counters have several: AMD's legacy and core ones, and a guest may try the other vendor's.
+ * One that is refused takes nothing from what another has set, nor from what it had itself.
+ */
 static void take_select(struct pmu_counter *c, const struct pmu_access *a)
 {
-	c->refused = a->refused;
+	if (c->has_select && !a->has_value)
+		return;
+	c->refused = a->refused && !a->has_value;
 	c->has_select = a->has_value;
 	c->select = a->value;
 }

@@ -366,7 +366,7 @@ struct vcpu_stream {
 struct pmu_reading {
 	struct inv_vcpu *vcpu;
 	int64_t time; /* ns, when it was read */
-	const struct pmu_state *state;
+	const struct pmu_state *state; /* NULL: it cannot be read any more */
 };
 
 /* Tasks that belong to no VM: the row "(other)". */

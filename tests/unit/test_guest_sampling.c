@@ -123,7 +123,8 @@ static void a_guests_chain_tells_the_caller(void **state)
 		{chain(3, (uint64_t)PERF_CONTEXT_GUEST_USER, 0x401000, 0x402000), true, 0x402000},
 		{chain(4, GUEST_KERNEL, text, text + 8), true, text + 8},
 		{chain(2, GUEST_KERNEL, text, text + 8), true, 0},
-		{chain(1, GUEST_KERNEL, text, text + 8), false, 0},
+		{chain(1, GUEST_KERNEL, text, text + 8), true, 0}, /* it was where marks are */
+		{chain(2, GUEST_KERNEL, GUEST_KERNEL, 0), true, 0},
 		{chain(0, GUEST_KERNEL, text, text + 8), false, 0},
 		/* A stock kernel: marks of the host's, and nothing behind them. */
 		{chain(2, (uint64_t)PERF_CONTEXT_KERNEL, (uint64_t)PERF_CONTEXT_USER, 0), false, 0},

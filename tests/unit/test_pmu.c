@@ -14,6 +14,7 @@
 
 #include "model_fixture.h"
 #include "pmu.h"
+#include "vpmu_msrs.h"
 
 #define HEAD                                                                                       \
 	"format=1 enabled=1 version=2 gp=2 fixed=1 gp_width=48 fixed_width=40 "                    \
@@ -260,6 +261,28 @@ static void refused_writes_are_no_selectors(void **state)
 	assert_non_null(strstr(text, "#GP each time"));
 }
 
+/* By another register of the same counter, or a value with reserved bits. */
+static void a_refused_write_takes_nothing_away(void **state)
+{
+	struct pmu_access bits = written(0x186, 0x53003c);
+	const struct pmu_access other[] = {
+		written(0xc0010000, 0x530076),
+		{.msr = 0xc0010200, .refused = true, .count = 1, .nrefused = 1}};
+	struct pmu_state s;
+	char text[160];
+
+	(void)state;
+	bits.refused = true;
+	pmu_infer(&bits, 1, &s);
+	assert_true(s.counter[0].enabled && s.counter[0].select == 0x53003c);
+	pmu_note(&s, &s.counter[0], -1, text, sizeof(text));
+	assert_null(strstr(text, "#GP"));
+	pmu_infer(other, 2, &s);
+	assert_int_equal(s.n, 1);
+	assert_true(s.counter[0].enabled && s.counter[0].select == 0x530076);
+	assert_false(s.counter[0].refused);
+}
+
 /* ---- words ---- */
 
 static const char *event_of(enum pmu_vendor vendor, uint64_t select)
@@ -465,6 +488,55 @@ static void accesses_that_nobody_counts_are_not_known(void **state)
 	fixture_free(&f);
 }
 
+/* Set by the guest, first seen in debugfs, counted by nobody, gone: no figure is better than those.
+ */
+static void what_is_not_known_has_no_figure(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 1);
+	const struct demand d = {.pmu = true, .vm = vm->id};
+	const struct pmu_access a = written(0x187, 0x4300c0);
+	struct pmu_state s;
+	struct snapshot *snap;
+
+	(void)state;
+	model_demand(f.m, &d);
+	pmu_infer(&a, 1, &s);
+	read_at(&f, vm->vcpu[0], &s, SEC);
+	assert_int_equal(parse(HEAD GP0 GP1 FIXED0, &s), 0);
+	s.counter[1].select = a.value;
+	read_at(&f, vm->vcpu[0], &s, 2 * SEC);
+	snap = commit(&f, 2 * SEC);
+	assert_false(value_has(snap->pmcs[1].rate));
+	assert_false(value_has(snap->pmcs[1].accesses));
+	assert_false(value_has(snap->vcpus[0].pmu.total));
+	snapshot_unref(snap);
+	s.counter[1].value = 0xffffffff0000;
+	s.counter[2].value += 4000000000;
+	read_at(&f, vm->vcpu[0], &s, 3 * SEC);
+	snap = commit(&f, 3 * SEC);
+	assert_false(value_has(snap->pmcs[1].rate));
+	assert_true(snap->pmcs[2].rate.v == 4e9);
+	snapshot_unref(snap);
+	read_at(&f, vm->vcpu[0], NULL, 4 * SEC);
+	snap = commit(&f, 4 * SEC);
+	assert_int_equal(snap->npmcs, 0);
+	assert_string_equal(snap->vcpus[0].pmu.source, "");
+	snapshot_unref(snap);
+	fixture_free(&f);
+}
+
+static void a_threads_number_is_used_again(void **state)
+{
+	const struct vpmu_entry e = {.tid = 7, .last = 100 * SEC};
+
+	(void)state;
+	assert_false(vpmu_entry_over(&e, 50 * SEC, 1000 * SEC));
+	assert_true(vpmu_entry_over(&e, 101 * SEC, 102 * SEC)); /* another's now */
+	assert_false(vpmu_entry_over(&e, -1, 101 * SEC)); /* it may not be known yet */
+	assert_true(vpmu_entry_over(&e, -1, 131 * SEC));
+}
+
 static void without_demand_there_are_none(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -505,6 +577,7 @@ int main(void)
 		cmocka_unit_test(msrs_are_told_apart),
 		cmocka_unit_test(selectors_follow_from_writes),
 		cmocka_unit_test(refused_writes_are_no_selectors),
+		cmocka_unit_test(a_refused_write_takes_nothing_away),
 		cmocka_unit_test(events_have_their_names),
 		cmocka_unit_test(host_events_have_names),
 		cmocka_unit_test(host_events_keep_their_names_when_they_stop),
@@ -513,6 +586,8 @@ int main(void)
 		cmocka_unit_test(notes_say_why_not),
 		cmocka_unit_test(rows_have_what_came_since),
 		cmocka_unit_test(accesses_that_nobody_counts_are_not_known),
+		cmocka_unit_test(what_is_not_known_has_no_figure),
+		cmocka_unit_test(a_threads_number_is_used_again),
 		cmocka_unit_test(without_demand_there_are_none),
 	};
 
