@@ -97,11 +97,15 @@ def nothing_is_allowed_at_first():
     n.same(allowed(), "none", "guests may count nothing of the host's at first")
     vm, = run(program(count(EXITS), "cpuid:10", "rdpmc:0"))
     n.same(vm["read"], [0], "and a guest that tries reads a counter that stands still")
-    try:
-        allow("exits,nonsense")
-        n.ok(False, "an event that there is not is refused")
-    except OSError:
-        n.same(allowed(), "none", "an event that there is not is refused, and nothing changes")
+    for words, what in (("exits,nonsense", "an event that there is not"), ("none,exits", "none beside an event"),
+                        ("halts, none", "the same the other way round")):
+        try:
+            allow(words)
+            n.ok(False, f"{what} is refused")
+        except OSError:
+            n.same(allowed(), "none", f"{what} is refused, and nothing changes")
+    allow("none,")
+    n.same(allowed(), "none", "none alone is none")
 
 
 def traced(*programs):
