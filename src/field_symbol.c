@@ -64,20 +64,23 @@ static struct cell symbol_pct(const struct snapshot *s, const void *row, bool to
 
 static struct cell symbol_caller(const struct snapshot *s, const void *row, bool total)
 {
+	struct snap_caller caller[SNAP_CALLERS];
+
 	(void)s;
-	(void)total;
-	return (struct cell){.text = ((const S *)row)->caller[0].name};
+	return (struct cell){.text = snap_callers(row, total, caller) ? caller[0].name : ""};
 }
 
 static struct cell symbol_caller_pct(const struct snapshot *s, const void *row, bool total)
 {
 	const S *x = row;
 	uint64_t all = total ? x->samples_total : x->samples;
-	uint64_t n = total ? x->caller[0].samples_total : x->caller[0].samples;
+	struct snap_caller caller[SNAP_CALLERS];
+	uint64_t n;
 
 	(void)s;
-	if (!all || !x->caller[0].name || !*x->caller[0].name)
+	if (!all || !snap_callers(x, total, caller))
 		return (struct cell){.v = value_pending()};
+	n = total ? caller[0].samples_total : caller[0].samples;
 	return (struct cell){.v = value_known(100.0 * (double)n / (double)all)};
 }
 

@@ -214,19 +214,18 @@ static void set_callers(struct format_state *f, json_t *o, const struct snap_sym
 {
 	bool total = f->job->query.total;
 	uint64_t all = total ? x->samples_total : x->samples;
+	struct snap_caller caller[SNAP_CALLERS];
+	unsigned callers = snap_callers(x, total, caller);
 	json_t *a;
 
 	if (!x->caller[0].name || !*x->caller[0].name)
 		return;
 	a = json_array();
-	for (unsigned i = 0; i < SNAP_CALLERS && *x->caller[i].name; i++) {
-		uint64_t n = total ? x->caller[i].samples_total : x->caller[i].samples;
-		json_t *c;
+	for (unsigned i = 0; i < callers; i++) {
+		uint64_t n = total ? caller[i].samples_total : caller[i].samples;
+		json_t *c = json_object();
 
-		if (!n)
-			continue;
-		c = json_object();
-		set(f, c, "symbol", text_value(x->caller[i].name));
+		set(f, c, "symbol", text_value(caller[i].name));
 		set(f, c, "samples", json_integer((json_int_t)n));
 		set(f, c, "pct", json_real(100.0 * (double)n / (double)(all ? all : n)));
 		if (json_array_append_new(a, c))

@@ -216,3 +216,22 @@ bool snapshot_any_guessed(const struct snapshot *s)
 			return true;
 	return false;
 }
+
+unsigned snap_callers(const struct snap_symbol *x, bool total, struct snap_caller out[SNAP_CALLERS])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SNAP_CALLERS; i++) {
+		const struct snap_caller *c = &x->caller[i];
+		uint64_t calls = total ? c->samples_total : c->samples;
+		unsigned at = n;
+
+		if (!calls || !c->name || !*c->name)
+			continue;
+		for (; at && calls > (total ? out[at - 1].samples_total : out[at - 1].samples); at--)
+			out[at] = out[at - 1];
+		out[at] = *c;
+		n++;
+	}
+	return n;
+}

@@ -456,6 +456,13 @@ struct snapshot {
 struct snapshot *snapshot_ref(struct snapshot *s); /* any thread */
 void snapshot_unref(struct snapshot *s); /* any thread; NULL is fine */
 
+/*
+ * What called the symbol, the most frequent one first: of the interval or, `total`, since start.
+ * Those that did not call then are left out. Returns how many.
+ */
+unsigned snap_callers(const struct snap_symbol *x, bool total,
+		      struct snap_caller out[SNAP_CALLERS]);
+
 /* Is one of its VMs a guess of what /proc shows without root? Then their number is one. */
 bool snapshot_any_guessed(const struct snapshot *s);
 /* Could nothing be looked for, as without a descriptor? Then that there are none says nothing. */

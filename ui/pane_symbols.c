@@ -255,19 +255,6 @@ static void draw_places(const struct pane_ctx *c, const struct area *a, const st
 
 /* ---- and what calls it ---- */
 
-static uint64_t calls(const struct pane_ctx *c, const struct snap_caller *x)
-{
-	return c->view->totals ? x->samples_total : x->samples;
-}
-
-static bool has_callers(const struct pane_ctx *c, const struct snap_symbol *x)
-{
-	for (unsigned i = 0; c->vm && i < SNAP_CALLERS; i++)
-		if (calls(c, &x->caller[i]))
-			return true;
-	return false;
-}
-
 static void draw_caller(const struct area *a, int y, const char *name, double share)
 {
 	char text[256];
@@ -281,37 +268,61 @@ static void draw_caller(const struct area *a, int y, const char *name, double sh
 static void draw_callers(const struct pane_ctx *c, const struct area *a,
 			 const struct snap_symbol *x)
 {
-	uint64_t all = c->view->totals ? x->samples_total : x->samples, rest = all;
+	bool total = c->view->totals;
+	uint64_t all = total ? x->samples_total : x->samples, rest = all;
+	struct snap_caller caller[SNAP_CALLERS];
+	unsigned n = snap_callers(x, total, caller);
 	int y = 0;
 
-	for (unsigned i = 0; i < SNAP_CALLERS && all && y < a->h; i++) {
-		uint64_t n = calls(c, &x->caller[i]);
+	for (unsigned i = 0; i < n && all && y < a->h; i++) {
+		uint64_t calls = total ? caller[i].samples_total : caller[i].samples;
 
-		if (!n)
-			continue;
-		draw_caller(a, y++, x->caller[i].name, (double)n / (double)all);
-		rest -= n < rest ? n : rest;
+		draw_caller(a, y++, caller[i].name, (double)calls / (double)all);
+		rest -= calls < rest ? calls : rest;
 	}
 	if (rest && y < a->h)
 		draw_caller(a, y, "others, or not known", (double)rest / (double)all);
 }
 
+static bool has_callers(const struct pane_ctx *c, const struct snap_symbol *x)
+{
+	struct snap_caller caller[SNAP_CALLERS];
+
+	return c->vm && snap_callers(x, c->view->totals, caller);
+}
+
+/* Callers are known of a VM as a whole; for a vCPU's symbol that is shown, where it has it. */
+static const struct snap_symbol *opened(const struct pane_ctx *c)
+{
+	const struct snap_samples *s = c->vm ? &c->vm->sym : NULL;
+
+	if (!c->vcpu)
+		return row_of(c, c->view->detail);
+	for (uint32_t i = 0; s && i < s->rows; i++)
+		if (row_id(&c->snap->symbols[s->first + i]) == c->view->detail)
+			return &c->snap->symbols[s->first + i];
+	return NULL;
+}
+
 static void draw_detail(const struct pane_ctx *c, const struct area *a)
 {
-	const struct snap_symbol *x = row_of(c, c->view->detail);
+	const struct snap_symbol *x = opened(c);
 	struct area below = area_sub(a, 1, 0, a->h - 1, a->w), right;
 	int half = a->w / 2;
 	char name[256];
 
 	area_fill(a, 0, 0, a->w, ROLE_FRAME, area_glyph(a, 0x2500, '-'));
 	if (!x) {
-		area_text(a, 0, 1, ROLE_STRONG, " not in this interval ");
+		area_text(a, 0, 1, ROLE_STRONG,
+			  c->vcpu ? " not among its VM's most frequent ones "
+				  : " not in this interval ");
 		return;
 	}
 	text_escape(name, sizeof(name), x->name);
 	area_textf(a, 0, 1, ROLE_STRONG, c->host ? " %s in " : " %s on ", name);
 	if (has_callers(c, x)) {
-		area_text(a, 0, half, ROLE_STRONG, " called by ");
+		area_text(a, 0, half, ROLE_STRONG,
+			  c->vcpu ? " called by, on all vCPUs " : " called by ");
 		below = area_sub(a, 1, 0, a->h - 1, half - 1);
 		right = area_sub(a, 1, half, a->h - 1, a->w - half);
 		draw_callers(c, &right, x);
@@ -323,7 +334,7 @@ static bool open_row(const struct pane_ctx *c, struct view *view)
 {
 	const struct snap_symbol *x = pane_selected(c);
 
-	if (!x || x->other || c->vcpu || c->other)
+	if (!x || x->other || c->other)
 		return false;
 	view->detail = view->detail == row_id(x) ? 0 : row_id(x);
 	return true;

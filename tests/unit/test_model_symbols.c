@@ -224,6 +224,7 @@ static void callers_of_a_vms_symbols(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
 	const struct demand all = {.samples = true, .samples_all = true};
+	struct snap_caller from[SNAP_CALLERS];
 	const struct snap_symbol *r;
 	const struct snap_vm *web;
 	struct snapshot *s;
@@ -264,9 +265,33 @@ static void callers_of_a_vms_symbols(void **state)
 	assert_string_equal(r->caller[1].name, "fn8");
 	assert_int_equal(r->caller[1].samples, 0);
 	assert_int_equal(r->caller[1].samples_total, 30);
+	assert_int_equal(snap_callers(r, false, from), 1); /* fn8 did not call in the interval */
+	assert_string_equal(from[0].name, "fn7");
+	snapshot_unref(s);
+
+	called(&f, key(1), key(8), 20);
+	called(&f, key(1), key(7), 21);
+	s = commit(&f, 4 * SEC);
+	r = row(s, &find_vm(s, "web01")->sym, "fn1"); /* in all 50 by fn8, 61 by fn7, 5 by a page */
+	assert_int_equal(snap_callers(r, true, from), 3);
+	assert_string_equal(from[0].name, "fn7");
+	assert_int_equal(from[0].samples_total, 61);
+	snapshot_unref(s);
+
+	called(&f, key(1), key(8), 5);
+	called(&f, key(1), key(7), 6);
+	called(&f, key(1), page(0xffffffff81234567, DOMAIN_GUEST_KERNEL, SYM_OUTSIDE), 7);
+	s = commit(&f, 5 * SEC);
+	r = row(s, &find_vm(s, "web01")->sym, "fn1");
+	assert_int_equal(snap_callers(r, false, from), 3);
+	assert_string_equal(from[0].name, "[guest 0xffffffff81234000]");
+	assert_int_equal(snap_callers(r, true, from), 3);
+	assert_string_equal(from[0].name, "fn7");
+	assert_string_equal(from[1].name, "fn8");
+	assert_int_equal(from[1].samples_total, 55);
 	snapshot_unref(s);
 	model_reset(f.m);
-	s = commit(&f, 4 * SEC);
+	s = commit(&f, 6 * SEC);
 	r = row(s, &find_vm(s, "web01")->sym, "fn1");
 	assert_non_null(r);
 	assert_int_equal(r->caller[0].samples_total, 0);
