@@ -129,11 +129,15 @@ def fields_page(_old):
     out = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->", "# Every figure and its definition", "",
            "Made from the program's own table by `scripts/generated.py`; `kvmtop --fields help` prints "
            "the same. A figure that", "is not known is `-` or `n/a` on screen and in text, empty in CSV "
-           "and `null` in JSON: never 0. The rules behind the figures are in [metrics.md](metrics.md).", ""]
+           "and `null` in JSON, and no sample of Prometheus: never 0. The rules behind the figures are in [metrics.md](metrics.md).", "",
+           "The last column is the metric that the figure is in `--format prometheus`, without `kvmtop_` in front: ratios, seconds and bytes in "
+           "place of", "percent, nanoseconds and KiB. LEVEL is `host` (all VMs together), `vm`, `vcpu` or `other` (what is no VM), whatever "
+           "the row is of.", ""]
     rows = dump("fields")
+    metrics = {(t, f): f"`{name.removeprefix('kvmtop_')}`" for t, f, name in dump("metrics")}
     for table, names, title in FIELD_TABLES:
-        out += [f"## {title} (`--table {names}`)", "", "| id | column | unit | definition |", "|---|---|---|---|"]
-        out += [f"| `{f}` | {h} | {'' if u == 'text' else u} | {text} |"
+        out += [f"## {title} (`--table {names}`)", "", "| id | column | unit | definition | metric |", "|---|---|---|---|---|"]
+        out += [f"| `{f}` | {h} | {'' if u == 'text' else u} | {text} | {metrics.get((t, f), '')} |"
                 for t, f, h, u, text in rows if t == table]
         out.append("")
     return "\n".join(out[:-1]) + "\n"

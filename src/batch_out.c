@@ -22,6 +22,7 @@ static const struct format *format_of(enum output_format f)
 		[FORMAT_TEXT] = &format_text,
 		[FORMAT_CSV] = &format_csv,
 		[FORMAT_JSON] = &format_json,
+		[FORMAT_PROMETHEUS] = &format_prometheus,
 	};
 
 	return formats[f];
@@ -41,7 +42,8 @@ static int open_format(struct batch_out *b, char *err, size_t size)
 			  .total = o->totals,
 			  .as_screen = o->format == FORMAT_TEXT},
 		.fields = o->fields,
-		.whole = o->format == FORMAT_JSON && !o->table,
+		.whole = !o->table && (o->format == FORMAT_JSON ||
+				       (o->format == FORMAT_PROMETHEUS && !o->fields && !o->when)),
 	};
 	return b->format->open(&b->job, &b->state, err, size);
 }

@@ -80,7 +80,7 @@ static bool selects(const struct batch *b)
 static struct demand demand_of(const struct batch *b)
 {
 	const struct batch_table *t = b->out.job.query.table;
-	bool whole = b->out.job.whole;
+	bool whole = b->out.job.whole && b->o->format == FORMAT_JSON;
 
 	return (struct demand){
 		.kinds = b->o->kinds ? b->o->kinds : KIND_BIT(KIND_VMEXIT),

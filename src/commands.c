@@ -7,8 +7,8 @@
 
 const struct command commands[] = {
 	{NULL, "live, full screen", FOR_LIVE, NULL, cmd_live},
-	{NULL, "the figures as text, CSV or JSON lines on standard output", FOR_BATCH, NULL,
-	 cmd_batch},
+	{NULL, "the figures as text, CSV, JSON lines or metrics on standard output", FOR_BATCH,
+	 NULL, cmd_batch},
 	{"record",
 	 "keep every interval in a recording, which a kill or a full disk does not harm; with a "
 	 "command: as long as it runs",

@@ -14,6 +14,7 @@
 #include "collector.h"
 #include "commands.h"
 #include "filter.h"
+#include "format.h"
 #include "options_priv.h"
 #include "text.h"
 #include "when.h"
@@ -144,16 +145,17 @@ static int parse_reverse(struct options *o, const char *arg, char *err, size_t s
 
 static int parse_format(struct options *o, const char *arg, char *err, size_t size)
 {
-	static const char *const names[] = {"text", "csv", "json"};
+	static const char *const names[] = {"text", "csv", "json", "prometheus"};
 	char buf[40];
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		if (strcmp(arg, names[i]) == 0) {
 			o->format = (enum output_format)i;
 			return 0;
 		}
 	}
-	return options_bad(err, size, "--format '%s': not a format: give text, csv or json",
+	return options_bad(err, size,
+			   "--format '%s': not a format: give text, csv, json or prometheus",
 			   options_shown(arg, buf, sizeof(buf)));
 }
 
@@ -433,7 +435,7 @@ static int parse_help(struct options *o, const char *arg, char *err, size_t size
 
 /* clang-format off */
 const struct option_row option_rows[] = {
-	{'b', "batch", NULL, "figures as text, CSV or JSON lines on standard output", NULL,
+	{'b', "batch", NULL, "figures as text, CSV, JSON lines or metrics on standard output", NULL,
 	 EVERY | FOR_REPLAY, false, parse_batch},
 	{'d', "delay", "SEC", "length of an interval, from 0.1 s on (1)", "0.1 0.5 1 2 5 10", COLLECTS, false, parse_delay},
 	{'n', "iterations", "N", "end after N intervals (never)", NULL, SHOWS | FOR_RECORD, false, parse_iterations},
@@ -445,9 +447,9 @@ const struct option_row option_rows[] = {
 	 parse_sort},
 	{'k', "key", "COLUMN", "the same as --sort", "@fields", SHOWS | FOR_REPORT, false, parse_sort},
 	{'r', "reverse", NULL, "turn the order round", NULL, SHOWS | FOR_REPORT, false, parse_reverse},
-	{OPT_FORMAT, "format", "FORMAT", "as text, csv or json (text)", "text csv json",
+	{OPT_FORMAT, "format", "FORMAT", "as text, csv, json or, with --batch, prometheus (text)", "text csv json prometheus",
 	 FOR_BATCH | FOR_REPLAY | FOR_DEMO | FOR_DOCTOR | FOR_DIFF | FOR_REPORT, false, parse_format},
-	{OPT_TABLE, "table", "TABLE", "which rows: @tables (vm in text, cpu in csv, all in json)",
+	{OPT_TABLE, "table", "TABLE", "which rows: @tables (vm in text, cpu in csv, all in json, the usual ones in prometheus)",
 	 "@tables", FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_table},
 	{OPT_FIELDS, "fields", "LIST", "which figures, by id; help lists them with their definitions", "@fields",
 	 FOR_BATCH | FOR_REPLAY | FOR_DEMO, false, parse_fields},
@@ -641,7 +643,9 @@ static int check_use(const struct options *o, const bool *used, char *err, size_
 
 static const struct batch_table *default_table(const struct options *o)
 {
-	return batch_table_find(o->batch && o->format == FORMAT_CSV ? "cpu" : "vm");
+	bool both = o->format == FORMAT_CSV || o->format == FORMAT_PROMETHEUS;
+
+	return batch_table_find(o->batch && both ? "cpu" : "vm");
 }
 
 static int check_sort(const struct options *o, const struct batch_table *t, char *err, size_t size)
@@ -659,6 +663,23 @@ static int check_sort(const struct options *o, const struct batch_table *t, char
 			   options_shown(o->sort, buf, sizeof(buf)), t->name);
 }
 
+/* Metrics are of intervals, and numbers. */
+static int check_prometheus(const struct options *o, const struct batch_table *t, char *err,
+			    size_t size)
+{
+	if (o->format != FORMAT_PROMETHEUS)
+		return 0;
+	if (!o->batch)
+		return options_bad(err, size,
+				   "--format prometheus: not for kvmtop %s: it is for --batch",
+				   o->command->word);
+	if (o->totals)
+		return options_bad(err, size,
+				   "--totals: what prometheus calls _total is since the start, the "
+				   "others are of the interval: leave it away");
+	return format_prometheus_check(t, o->fields, err, size);
+}
+
 /* What can be judged only when the whole command line is known. */
 static int check_together(struct options *o, char *err, size_t size)
 {
@@ -666,6 +687,9 @@ static int check_together(struct options *o, char *err, size_t size)
 	struct batch_columns columns;
 	int rc;
 
+	rc = check_prometheus(o, t, err, size);
+	if (rc)
+		return rc;
 	if (o->command->bit == FOR_REPORT)
 		return options_check_report(o, err, size);
 	if (o->command->bit == FOR_DOCTOR && o->format == FORMAT_CSV)

@@ -36,7 +36,7 @@ enum command_bit {
 	FOR_BUNDLE = 2048,
 };
 
-enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
+enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_PROMETHEUS };
 
 /* What main() does instead of running the command. */
 enum options_action {
@@ -102,7 +102,7 @@ struct option_row {
 	const char *name; /* "delay" */
 	const char *arg; /* "SEC", NULL: takes none */
 	const char *help; /* what it does, with the default; "@tables": the tables' names */
-	const char *values; /* for completions: "text csv json", "@fields", "@files" (folders),
+	const char *values; /* for completions: "auto bpf perf", "@fields", "@files" (folders),
 			       "@path", NULL */
 	unsigned commands; /* FOR_… */
 	bool hidden; /* for tests and packagers */
@@ -131,8 +131,8 @@ const struct command *options_helped(char *const *argv);
 void options_fields_help(FILE *to);
 /* -EINVAL: no such shell. */
 int options_completion(const char *shell, FILE *to);
-/* "options", "fields", "commands", "tables", "collectors", "keys", "panes": a row a line; -EINVAL
- * else. */
+/* "options", "fields", "metrics", "commands", "tables", "collectors", "keys", "panes": a row a
+ * line; -EINVAL else. */
 int options_dump(const char *what, FILE *to);
 
 #endif

@@ -7,6 +7,7 @@
 #include "batch_table.h"
 #include "collector.h"
 #include "commands.h"
+#include "format_prom_names.h"
 #include "keymap.h"
 #include "options.h"
 #include "pane.h"
@@ -425,6 +426,19 @@ static void dump_options(FILE *to)
 	}
 }
 
+/* LEVEL stands where rows of the table are of several. */
+static void dump_metrics(FILE *to)
+{
+	for (int t = 0; t < TABLE_NR; t++) {
+		const struct field_list *l = field_list((enum field_table)t);
+		struct prom_name name;
+
+		for (size_t i = 0; i < l->n; i++)
+			if (prom_name((enum field_table)t, &l->field[i], "LEVEL", &name))
+				fprintf(to, "%s\t%s\t%s\n", l->name, l->field[i].id, name.name);
+	}
+}
+
 static void dump_keys(FILE *to)
 {
 	size_t n;
@@ -450,6 +464,8 @@ int options_dump(const char *what, FILE *to)
 		dump_options(to);
 	} else if (strcmp(what, "fields") == 0) {
 		dump_fields(to);
+	} else if (strcmp(what, "metrics") == 0) {
+		dump_metrics(to);
 	} else if (strcmp(what, "commands") == 0) {
 		for (const struct command *c = commands; c->run; c++)
 			fprintf(to, "%s\t%s\n", c->word ? c->word : "", c->what);

@@ -171,6 +171,30 @@ size_t text_escape_csv(char *out, size_t size, const char *in)
 	return finish(&o);
 }
 
+/* A backslash stays one, as other metrics of the same group or file have it. */
+size_t text_escape_label(char *out, size_t size, const char *in)
+{
+	struct out o = {.buf = out, .size = size};
+	char one[8], safe[16], quoted[32];
+	uint32_t cp;
+
+	while (*in) {
+		size_t n = utf8_next(in, &cp), len = 0;
+
+		memcpy(one, in, n);
+		one[n] = '\0';
+		text_escape(safe, sizeof(safe), one);
+		for (const char *p = cp == '\\' ? one : safe; *p; p++) {
+			if (*p == '\\' || *p == '"')
+				quoted[len++] = '\\';
+			quoted[len++] = *p;
+		}
+		put(&o, quoted, len);
+		in += n;
+	}
+	return finish(&o);
+}
+
 /* What no shell takes for anything but itself; nor does kvmtop take it for an option. */
 static bool is_plain(const char *s)
 {

@@ -23,6 +23,8 @@ size_t text_escape(char *out, size_t size, const char *in);
 size_t text_escape_word(char *out, size_t size, const char *in);
 /* RFC 4180: quotes where needed; untrusted bytes escaped first. */
 size_t text_escape_csv(char *out, size_t size, const char *in);
+/* What stands between the quotes of a label of Prometheus; untrusted bytes escaped first. */
+size_t text_escape_label(char *out, size_t size, const char *in);
 /*
  * One word of a command that people are shown to paste: whatever is in it, a shell runs nothing of
  * it, also after text_escape(). It is in quotes where needed; what a terminal would act on is in

@@ -27,7 +27,7 @@ _kvmtop()
 		words='name vm_id uuid title pid vmm nvcpu nthread cpu_pct guest_pct usr_pct sys_pct steal_pct throt_pct wait_pct demand_pct csw_per_s mig_per_s majflt_per_s blk_pct vcpu_pct io_pct steal_max_pct steal_max_vcpu steal_source quota_pct slow_exits why exits_per_s exit_pct exit_on_pct exit_off_pct p50_ns p99_ns max_ns top_exit top_exit_pct open_exit open_ns lost quality samples host_kernel_pct host_user_pct guest_kernel_pct guest_user_pct hot_symbol hot_symbol_pct waited_pct wakeups_per_s wake_p50_ns wake_p99_ns pmu_msr_per_s pmu_msr_pct cgroup vm vcpu kvm_id tid comm state cpu pin numa_node tsc_offset tsc_offset_s tsc_scale tsc_apart_ns tsc_changes pmu pmu_global pmu_source pmu_msrs pmu_refused help'
 		;;
 	--format)
-		words='text csv json'
+		words='text csv json prometheus'
 		;;
 	--table)
 		words='cpu host vm vcpu tsc exit vcpu-exit exit-code slow symbol vcpu-symbol waited vcpu-waited pmu pcpu thread task finding'

@@ -24,6 +24,15 @@ static void check_safe(const char *s, size_t size)
 	}
 }
 
+/* No quote ends it, and no backslash is without what it escapes. */
+static void check_label(const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || (*s == '\\' && !strchr("\\\"n", *++s)) || !*s)
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	char *in, out[64], cut[64];
@@ -40,6 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	in[len - 2] = '\0';
 	text_escape_csv(out, size, in);
 	check_safe(out, size);
+	text_escape_label(out, size, in);
+	check_safe(out, size);
+	check_label(out);
 	text_escape_word(out, size, in);
 	check_safe(out, size);
 	if (strchr(out, ' '))

@@ -194,7 +194,15 @@ static void mistakes(void **state)
 		{"-b -s nonsense", "-s 'nonsense'", "--fields help"},
 		{"-b --format csv -s tid", "-s 'tid'", "--fields help"},
 		{"-s nonsense", "-s 'nonsense'", "--fields help"},
-		{"-b --format xml", "--format 'xml'", "text, csv or json"},
+		{"-b --format xml", "--format 'xml'", "text, csv, json or prometheus"},
+		{"-b --format prometheus --totals", "--totals", "_total"},
+		{"-b --format prometheus --table slow", "--table slow", "slow_exits"},
+		{"-b --format prometheus --fields cpu_pct,why", "--fields", "why"},
+		{"replay --format prometheus", "--format", "add --batch"},
+		{"--format prometheus", "--format", "add --batch"},
+		{"doctor --format prometheus", "--format prometheus", "doctor"},
+		{"diff a b --format prometheus", "--format prometheus", "diff"},
+		{"report --format prometheus", "--format prometheus", "report"},
 		{"-b --table x", "--table 'x'", "vcpu-exit"},
 		{"-b --fields x", "'x'", "--fields help"},
 		{"-b --fields cpu_pct,", "''", "--fields help"},
@@ -383,11 +391,12 @@ static void a_boot_image(void **state)
 {
 	char path[] = "/tmp/kvmtop-image-XXXXXX", image[0x400] = "MZ", err[400] = "";
 	char *argv[] = {(char *)"kvmtop", (char *)"--guestvmlinux", path, NULL};
+	static const char magic[4] = {'H', 'd', 'r', 'S'};
 	struct options o;
 	int fd = mkstemp(path);
 
 	(void)state;
-	memcpy(image + 0x202, "HdrS", 4);
+	memcpy(image + 0x202, magic, sizeof(magic));
 	assert_int_equal(write(fd, image, sizeof(image)), sizeof(image));
 	close(fd);
 	assert_int_equal(options_parse(3, argv, &o, err, sizeof(err)), 0);

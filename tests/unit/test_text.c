@@ -67,6 +67,20 @@ static void words_have_no_blanks(void **state)
 	       "a\\u3000b");
 }
 
+static void labels_have_no_quotes(void **state)
+{
+	char out[6];
+
+	(void)state;
+	expect(text_escape_label, "web01, {x}=\xf0\x9f\x90\xa7", "web01, {x}=\xf0\x9f\x90\xa7");
+	expect(text_escape_label, "say \"hi\"", "say \\\"hi\\\"");
+	expect(text_escape_label, "machine-qemu\\x2d1", "machine-qemu\\\\x2d1");
+	/* Visible as they are elsewhere, and then as the format writes a backslash. */
+	expect(text_escape_label, "a\nb\x1b\xff\xc2\x9b", "a\\\\nb\\\\e\\\\xff\\\\u009b");
+	text_escape_label(out, sizeof(out), "abcd\"");
+	assert_string_equal(out, "abcd"); /* never half an escape */
+}
+
 static void csv_is_quoted(void **state)
 {
 	char out[6];
@@ -243,6 +257,7 @@ int main(void)
 		cmocka_unit_test(is_cut_between_characters),
 		cmocka_unit_test(words_have_no_blanks),
 		cmocka_unit_test(csv_is_quoted),
+		cmocka_unit_test(labels_have_no_quotes),
 		cmocka_unit_test(a_shell_runs_nothing_of_a_word),
 		cmocka_unit_test(clean_utf8_keeps_the_rest),
 		cmocka_unit_test(widths),
