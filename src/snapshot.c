@@ -228,7 +228,8 @@ unsigned snap_callers(const struct snap_symbol *x, bool total, struct snap_calle
 
 		if (!calls || !c->name || !*c->name)
 			continue;
-		for (; at && calls > (total ? out[at - 1].samples_total : out[at - 1].samples); at--)
+		for (; at && calls > (total ? out[at - 1].samples_total : out[at - 1].samples);
+		     at--)
 			out[at] = out[at - 1];
 		out[at] = *c;
 		n++;
