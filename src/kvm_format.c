@@ -3,6 +3,7 @@
  * Event formats and decoding. One row of kvm_events[] is one tracepoint; one row of
  * layouts[] is one shape of it: which fields are key, number of the vCPU and so on.
  */
+#include <byteswap.h>
 #include <errno.h>
 #include <event-parse.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ struct decoder {
 
 struct kvm_format {
 	struct kvm_format_ids ids;
+	bool swapped;
 	struct decoder event[KVM_EVENTS];
 };
 
@@ -76,6 +78,11 @@ void kvm_format_free(struct kvm_format *f)
 		return;
 	free(f->ids.by_id);
 	free(f);
+}
+
+void kvm_format_swapped(struct kvm_format *f, bool swapped)
+{
+	f->swapped = swapped;
 }
 
 /* ---- reading a format ---- */
@@ -128,20 +135,25 @@ static bool choose_layout(struct tep_event *ev, enum ev_type type, struct kvm_la
 	return false;
 }
 
-static int note_id(struct kvm_format *f, unsigned event, int id)
+static uint16_t id_in_raw(const struct kvm_format *f, int id)
+{
+	return f->swapped ? bswap_16((uint16_t)id) : (uint16_t)id;
+}
+
+static int note_id(struct kvm_format *f, unsigned event, uint16_t id)
 {
 	uint8_t *by_id;
 
-	if ((uint32_t)id >= f->ids.n) {
+	if (id >= f->ids.n) {
 		by_id = realloc(f->ids.by_id, (size_t)id + 1);
 		if (!by_id)
 			return -ENOMEM;
 		memset(by_id + f->ids.n, 0, (size_t)id + 1 - f->ids.n);
 		f->ids.by_id = by_id;
-		f->ids.n = (uint32_t)id + 1;
+		f->ids.n = id + 1u;
 	}
 	if (f->event[event].id)
-		f->ids.by_id[f->event[event].id] = 0;
+		f->ids.by_id[id_in_raw(f, f->event[event].id)] = 0;
 	f->ids.by_id[id] = (uint8_t)(event + 1);
 	return 0;
 }
@@ -186,7 +198,8 @@ int kvm_format_load(struct kvm_format *f, unsigned event, const char *text, size
 	if (ev && ev->id > 0 && ev->id <= UINT16_MAX &&
 	    choose_layout(ev, kvm_events[event].type, &d.l)) {
 		d.id = ev->id;
-		rc = note_id(f, event, d.id);
+		d.l.swapped = f->swapped;
+		rc = note_id(f, event, id_in_raw(f, d.id));
 		if (!rc) {
 			f->event[event] = d;
 			rc = d.id;
@@ -208,7 +221,7 @@ const struct kvm_layout *kvm_format_layout(const struct kvm_format *f, unsigned 
 
 /* ---- decoding ---- */
 
-static inline uint64_t load(const uint8_t *raw, struct kvm_field s)
+static inline uint64_t load(const uint8_t *raw, struct kvm_field s, bool swapped)
 {
 	uint64_t v8;
 	uint32_t v4;
@@ -217,12 +230,14 @@ static inline uint64_t load(const uint8_t *raw, struct kvm_field s)
 	switch (s.size) {
 	case 8:
 		memcpy(&v8, raw + s.offset, sizeof(v8));
-		return v8;
+		return swapped ? bswap_64(v8) : v8;
 	case 4:
 		memcpy(&v4, raw + s.offset, sizeof(v4));
+		v4 = swapped ? bswap_32(v4) : v4;
 		return s.is_signed ? (uint64_t)(int64_t)(int32_t)v4 : v4;
 	case 2:
 		memcpy(&v2, raw + s.offset, sizeof(v2));
+		v2 = swapped ? bswap_16(v2) : v2;
 		return s.is_signed ? (uint64_t)(int64_t)(int16_t)v2 : v2;
 	case 1:
 		return s.is_signed ? (uint64_t)(int64_t)(int8_t)raw[s.offset] : raw[s.offset];
@@ -232,35 +247,38 @@ static inline uint64_t load(const uint8_t *raw, struct kvm_field s)
 }
 
 /* VMX: 16 bits of reason and the flag of a failed entry; the other flags are no reasons. */
-static void exit_x86(const struct kvm_layout *d, const uint8_t *raw, struct sample *s)
+static inline void exit_x86(const struct kvm_layout *d, const uint8_t *raw, bool swapped,
+			    struct sample *s)
 {
-	s->isa = (uint32_t)load(raw, d->extra);
+	s->isa = (uint32_t)load(raw, d->extra, swapped);
 	if (s->isa == ISA_VMX)
 		s->key &= 0x8000ffff;
 	else
 		s->key &= UINT32_MAX;
 }
 
-static void exit_arm64(const struct kvm_layout *d, const uint8_t *raw, struct sample *s)
+static inline void exit_arm64(const struct kvm_layout *d, const uint8_t *raw, bool swapped,
+			      struct sample *s)
 {
 	enum { ARM_EXCEPTION_TRAP = 2 };
 
 	s->key &= 0x7fffffff; /* bit 31: an SError is pending as well */
 	if (s->key == ARM_EXCEPTION_TRAP)
-		s->key = KVM_ARM_TRAP | (load(raw, d->extra) & 0xffff);
+		s->key = KVM_ARM_TRAP | (load(raw, d->extra, swapped) & 0xffff);
 }
 
-static void exit_user(const struct kvm_layout *d, const uint8_t *raw, struct sample *s)
+static inline void exit_user(const struct kvm_layout *d, const uint8_t *raw, bool swapped,
+			     struct sample *s)
 {
-	int32_t err = (int32_t)load(raw, d->extra);
+	int32_t err = (int32_t)load(raw, d->extra, swapped);
 
 	if (err < 0 && err != -EINTR) /* KVM_RUN failed: its reason is an old one */
 		s->key = KVM_USEREXIT_ERROR | (uint32_t)-err;
 }
 
-static uint8_t direction(const struct kvm_layout *d, const uint8_t *raw)
+static inline uint8_t direction(const struct kvm_layout *d, const uint8_t *raw, bool swapped)
 {
-	uint64_t v = load(raw, d->dir);
+	uint64_t v = load(raw, d->dir, swapped);
 
 	if (d->dir_rule == DIR_RULE_FLAG)
 		return v ? DIR_WRITE : DIR_READ;
@@ -277,6 +295,25 @@ int kvm_format_event(const struct kvm_format *f, const uint8_t *raw, uint32_t le
 	return kvm_format_event_of(&f->ids, raw, len);
 }
 
+/* Apart for each byte order, so that live events are not asked for theirs field by field. */
+static inline __attribute__((always_inline)) void
+decode(const struct kvm_layout *d, const uint8_t *raw, bool swapped, struct sample *s)
+{
+	s->type = (uint8_t)d->type;
+	s->isa = d->isa;
+	s->tid = (int32_t)load(raw, d->pid, swapped);
+	s->vcpu_id = d->vcpu.size ? (int32_t)load(raw, d->vcpu, swapped) : -1;
+	s->key = load(raw, d->key, swapped);
+	s->aux = load(raw, d->aux, swapped);
+	s->dir = d->dir_rule == DIR_RULE_NONE ? DIR_NONE : direction(d, raw, swapped);
+	if (d->key_rule == KEY_ISA)
+		exit_x86(d, raw, swapped, s);
+	else if (d->key_rule == KEY_ARM64)
+		exit_arm64(d, raw, swapped, s);
+	else if (d->key_rule == KEY_USER)
+		exit_user(d, raw, swapped, s);
+}
+
 bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t len,
 		       struct sample *s)
 {
@@ -288,19 +325,10 @@ bool kvm_format_decode(const struct kvm_format *f, const uint8_t *raw, uint32_t 
 	d = &f->event[event].l;
 	if (len < d->need)
 		return false;
-	s->type = (uint8_t)d->type;
-	s->isa = d->isa;
-	s->tid = (int32_t)load(raw, d->pid);
-	s->vcpu_id = d->vcpu.size ? (int32_t)load(raw, d->vcpu) : -1;
-	s->key = load(raw, d->key);
-	s->aux = load(raw, d->aux);
-	s->dir = d->dir_rule == DIR_RULE_NONE ? DIR_NONE : direction(d, raw);
-	if (d->key_rule == KEY_ISA)
-		exit_x86(d, raw, s);
-	else if (d->key_rule == KEY_ARM64)
-		exit_arm64(d, raw, s);
-	else if (d->key_rule == KEY_USER)
-		exit_user(d, raw, s);
+	if (d->swapped)
+		decode(d, raw, true, s);
+	else
+		decode(d, raw, false, s);
 	return true;
 }
 

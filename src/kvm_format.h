@@ -45,12 +45,15 @@ struct kvm_layout {
 	enum kvm_dir_rule dir_rule;
 	enum kvm_key_rule key_rule;
 	uint32_t isa;
+	bool swapped; /* see kvm_format_swapped() */
 	uint32_t need; /* bytes of raw data that the fields reach */
 	struct kvm_field pid, key, aux, dir, extra, vcpu; /* extra: isa, esr_ec or errno */
 };
 
 struct kvm_format *kvm_format_new(void); /* NULL: no memory */
 void kvm_format_free(struct kvm_format *f);
+/* Before the first is loaded: whether raw data are of the other byte order than this machine. */
+void kvm_format_swapped(struct kvm_format *f, bool swapped);
 /*
  * Takes the format text of kvm_events[event]. Returns the event's id (> 0: what raw data
  * begin with and perf's config), -EINVAL where the text or a needed field is missing,
@@ -62,7 +65,10 @@ int kvm_format_id(const struct kvm_format *f, unsigned event);
 /* What a decoder needs to know, for one that runs elsewhere; NULL where it was not loaded. */
 const struct kvm_layout *kvm_format_layout(const struct kvm_format *f, unsigned event);
 
-/* Which event has which id: index + 1 of kvm_events[], so that decoding needs no search. */
+/*
+ * Which event has which id: index + 1 of kvm_events[], so that decoding needs no search. The id as
+ * raw data have it, so that byte order needs no question.
+ */
 struct kvm_format_ids {
 	uint8_t *by_id; /* n of them, the format's */
 	uint32_t n;

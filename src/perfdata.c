@@ -15,16 +15,15 @@
 #include "grow.h"
 #include "perfdata_priv.h"
 
-#define MAGIC "PERFILE2"
+#define BIG_HERE (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 #define PIPE_HEADER 16 /* what a recording through a pipe begins with is no longer */
-#define FEATURE_TRACING_DATA 1
-#define FEATURES 256
 #define EVENTS_MAX 65536
+#define FILE_HEADER 104 /* bytes, as read by take_file_header() */
+
 struct file_header {
-	char magic[8];
 	uint64_t size, attr_size;
-	struct span attrs, data, event_types;
-	uint64_t features[FEATURES / 64];
+	struct span attrs, data;
+	uint64_t features; /* the first 64 of 256 */
 };
 
 /* ---- bytes ---- */
@@ -34,6 +33,14 @@ static const char *take_string(struct cursor *c)
 	const uint8_t *end = c->ok ? memchr(c->at, '\0', c->left) : NULL;
 
 	return (const char *)take(c, end ? (uint64_t)(end - c->at) + 1 : UINT64_MAX);
+}
+
+static struct span take_span(struct cursor *c)
+{
+	struct span s = {.offset = take_u64(c)};
+
+	s.size = take_u64(c);
+	return s;
 }
 
 /*
@@ -76,8 +83,7 @@ int perfdata_add_event(struct perfdata *p, struct cursor attr, struct cursor ids
 	if (!grow(&p->attr, p->nattr, &p->attr_room, sizeof(*p->attr)))
 		return -ENOMEM;
 	a = &p->attr[p->nattr];
-	memset(a, 0, sizeof(*a));
-	memcpy(a, attr.at, attr.left < sizeof(*a) ? attr.left : sizeof(*a));
+	*a = perfdata_attr_of(p, attr.at, attr.left);
 	p->alike = (p->alike || !p->nattr) && a->sample_type == p->attr[0].sample_type;
 	while (ids.left >= sizeof(uint64_t)) {
 		if (!grow(&p->id, p->nid, &p->id_room, sizeof(*p->id)))
@@ -124,15 +130,13 @@ bool perfdata_find_event(const struct perfdata *p, uint64_t id, uint32_t *event)
 /* One attribute as this file has it: older ones are shorter, newer ones longer. */
 static int take_event(struct perfdata *p, const uint8_t *at, size_t size)
 {
+	struct cursor c = cursor_of(p, at + size, sizeof(struct span));
+	struct span s = take_span(&c);
 	uint8_t *ids = NULL;
-	struct span s;
-	int rc;
+	int rc = load(p, s, &ids);
 
-	memcpy(&s, at + size, sizeof(s));
-	rc = load(p, s, &ids);
 	if (!rc)
-		rc = perfdata_add_event(p, (struct cursor){at, size, true},
-					(struct cursor){ids, s.size, true});
+		rc = perfdata_add_event(p, cursor_of(p, at, size), cursor_of(p, ids, s.size));
 	free(ids);
 	return rc;
 }
@@ -198,8 +202,8 @@ static int load_feature(struct perfdata *p, unsigned feature, struct span s)
 	uint8_t *bytes = NULL;
 	int rc = load(p, s, &bytes);
 
-	if (!rc)
-		rc = perfdata_take_feature(p, feature, (struct cursor){bytes, s.size, true});
+	if (!rc && bytes)
+		rc = perfdata_take_feature(p, feature, cursor_of(p, bytes, s.size));
 	free(bytes);
 	return rc == -EBADMSG ? 0 : rc; /* cut off: so that is missing */
 }
@@ -207,7 +211,7 @@ static int load_feature(struct perfdata *p, unsigned feature, struct span s)
 /* The table behind the data: a span for each feature that the header's bits name, in order. */
 static int take_features(struct perfdata *p, const struct file_header *h)
 {
-	struct span all = {h->data.offset + h->data.size, 0}, s;
+	struct span all = {h->data.offset + h->data.size, 0};
 	uint8_t *table = NULL;
 	struct cursor c;
 	int rc;
@@ -215,15 +219,12 @@ static int take_features(struct perfdata *p, const struct file_header *h)
 	if (!h->data.size || all.offset < h->data.size)
 		return 0; /* cut off before its end was written */
 	for (unsigned bit = 0; bit <= FEATURE_LAST; bit++)
-		all.size += h->features[0] >> bit & 1 ? sizeof(s) : 0;
+		all.size += h->features >> bit & 1 ? sizeof(struct span) : 0;
 	rc = load(p, all, &table);
-	c = (struct cursor){table, all.size, true};
+	c = cursor_of(p, table, all.size);
 	for (unsigned bit = 0; bit <= FEATURE_LAST && !rc; bit++) {
-		if (!(h->features[0] >> bit & 1))
-			continue;
-		s.offset = take_u64(&c);
-		s.size = take_u64(&c);
-		rc = load_feature(p, bit, s);
+		if (h->features >> bit & 1)
+			rc = load_feature(p, bit, take_span(&c));
 	}
 	free(table);
 	return rc == -EBADMSG ? 0 : rc;
@@ -248,17 +249,34 @@ static int begin_data(struct perfdata *p)
 	return 0;
 }
 
-static int take_file(struct perfdata *p)
+static int take_file_header(const struct perfdata *p, struct file_header *h)
 {
-	struct file_header h;
 	uint8_t *bytes = NULL;
-	int rc = load(p, (struct span){0, sizeof(h)}, &bytes);
+	int rc = load(p, (struct span){0, FILE_HEADER}, &bytes);
+	struct cursor c;
 
 	if (rc || !bytes)
 		return rc ? rc : -EBADMSG;
-	memcpy(&h, bytes, sizeof(h));
+	c = cursor_of(p, bytes, FILE_HEADER);
+	(void)take_u64(&c); /* the magic */
+	h->size = take_u64(&c);
+	h->attr_size = take_u64(&c);
+	h->attrs = take_span(&c);
+	h->data = take_span(&c);
+	(void)take_span(&c); /* event types */
+	h->features = take_u64(&c);
 	free(bytes);
-	if (h.size < sizeof(h) || h.data.offset > (p->fd < 0 ? p->len : p->file_size))
+	return 0;
+}
+
+static int take_file(struct perfdata *p)
+{
+	struct file_header h;
+	int rc = take_file_header(p, &h);
+
+	if (rc)
+		return rc;
+	if (h.size < FILE_HEADER || h.data.offset > (p->fd < 0 ? p->len : p->file_size))
 		return -EBADMSG;
 	rc = take_events(p, &h);
 	if (!rc)
@@ -270,8 +288,8 @@ static int take_file(struct perfdata *p)
 /* A record of pipe mode that says what a file has in its header. */
 static int on_leading(void *ctx, const uint8_t *bytes, struct perf_event_header h)
 {
-	struct cursor c = {bytes + sizeof(h), h.size - sizeof(h), true}, attr = c;
 	struct perfdata *p = ctx;
+	struct cursor c = body_of(p, bytes, h.size), attr = c;
 	uint32_t size;
 
 	p->sum.records++;
@@ -331,15 +349,19 @@ static int first_bytes(struct perfdata *p, uint8_t *first)
 static int take_header(struct perfdata *p)
 {
 	uint8_t first[PIPE_HEADER];
-	uint64_t size;
 	int rc = first_bytes(p, first);
+	struct cursor c;
+	bool big;
 
 	if (rc)
 		return rc;
-	if (memcmp(first, MAGIC, 8))
-		return !memcmp(first, "2ELIFREP", 8) ? -ENOTSUP : -EBADMSG;
-	memcpy(&size, first + 8, sizeof(size));
-	if (size == PIPE_HEADER)
+	/* A number, written in the file's byte order. */
+	big = !memcmp(first, "2ELIFREP", 8);
+	if (!big && memcmp(first, "PERFILE2", 8) != 0)
+		return -EBADMSG;
+	p->swapped = big != BIG_HERE;
+	c = cursor_of(p, first + 8, sizeof(uint64_t));
+	if (take_u64(&c) == PIPE_HEADER)
 		return take_pipe(p);
 	return p->fd >= 0 && p->file_size == UINT64_MAX ? -ESPIPE : take_file(p);
 }
@@ -379,7 +401,7 @@ static int system_formats(struct cursor *c, perfdata_format_fn fn, void *ctx)
 int perfdata_formats(const struct perfdata *p, perfdata_format_fn fn, void *ctx)
 {
 	static const char magic[] = "\x17\x08\x44tracing";
-	struct cursor c = {p->tracing, p->tracing_len, true};
+	struct cursor c = cursor_of(p, p->tracing, p->tracing_len);
 	const uint8_t *m = take(&c, sizeof(magic) - 1), *order;
 	uint32_t n;
 	int rc = 0;
@@ -388,9 +410,10 @@ int perfdata_formats(const struct perfdata *p, perfdata_format_fn fn, void *ctx)
 		return 0;
 	(void)take_string(&c); /* version */
 	order = take(&c, 2); /* byte order and size of long */
-	(void)take_u32(&c); /* page size */
-	if (!order || order[0])
+	if (!order)
 		return 0;
+	c.swapped = (order[0] != 0) != BIG_HERE; /* it says so itself */
+	(void)take_u32(&c); /* page size */
 	skip_ftrace(&c);
 	n = take_u32(&c);
 	while (n-- && c.ok && !rc)
@@ -408,6 +431,11 @@ size_t perfdata_events(const struct perfdata *p)
 const struct perf_event_attr *perfdata_attr(const struct perfdata *p, size_t event)
 {
 	return event < p->nattr ? &p->attr[event] : NULL;
+}
+
+bool perfdata_swapped(const struct perfdata *p)
+{
+	return p->swapped;
 }
 
 int perfdata_rewind(struct perfdata *p)
@@ -461,8 +489,6 @@ const char *perfdata_why(int rc)
 	switch (-rc) {
 	case EBADMSG:
 		return "not a recording of perf, or a broken one";
-	case ENOTSUP:
-		return "recorded on a machine of the other byte order";
 	case EISDIR:
 		return "a folder, as perf record --threads writes, is not read: record without "
 		       "--threads";

@@ -2,7 +2,7 @@
 /*
  * Reads what `perf record` writes: the events it was recorded with, their formats, and its records
  * in perf's own order. A file, the same bytes in memory, or perf's pipe mode (`perf record -o -`),
- * also compressed (`-z`); of this machine's byte order.
+ * also compressed (`-z`); of either byte order.
  *
  * Memory is bounded: records are read in pieces, and what waits for its turn is a small copy that
  * the caller makes of those it wants. All bytes are untrusted: nothing is read beyond them.
@@ -10,16 +10,18 @@
 #ifndef KVMTOP_PERFDATA_H
 #define KVMTOP_PERFDATA_H
 
+#include <byteswap.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct perfdata;
 
 /*
- * Takes len bytes, which must outlive it. -EBADMSG: no perf.data, or a broken one; -ENOTSUP: the
- * other byte order; -ENOMEM. *out is freed with perfdata_free().
+ * Takes len bytes, which must outlive it. -EBADMSG: no perf.data, or a broken one; -ENOMEM. *out is
+ * freed with perfdata_free().
  */
 int perfdata_parse(const void *bytes, size_t len, struct perfdata **out);
 /*
@@ -36,6 +38,8 @@ const char *perfdata_why(int rc);
 /* How many events it was recorded with, and their attributes (as far as this kernel's go). */
 size_t perfdata_events(const struct perfdata *p);
 const struct perf_event_attr *perfdata_attr(const struct perfdata *p, size_t event);
+/* Whether it is of the other byte order than this machine: raw data then are too. */
+bool perfdata_swapped(const struct perfdata *p);
 /* What the recording says of its machine; the numbers are perf's. */
 enum perfdata_text {
 	PERFDATA_HOST = 3, /* its name */
@@ -64,7 +68,26 @@ struct perfdata_record {
 	uint32_t event; /* index for perfdata_attr(); see perfdata_reader.events */
 	uint16_t misc, size;
 	int32_t pid, tid, cpu; /* -1: not recorded */
+	bool swapped; /* as perfdata_swapped() */
 };
+
+/* Numbers of a record that stand `at` bytes from its beginning, which the caller knows to be there.
+ */
+static inline uint64_t perfdata_u64(const struct perfdata_record *r, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, r->bytes + at, sizeof(v));
+	return r->swapped ? bswap_64(v) : v;
+}
+
+static inline uint32_t perfdata_u32(const struct perfdata_record *r, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, r->bytes + at, sizeof(v));
+	return r->swapped ? bswap_32(v) : v;
+}
 
 /*
  * Who reads: take() sees each record as it stands in the file (what r points to is valid during the

@@ -238,30 +238,29 @@ static inline int put(struct order *o, const struct perfdata_record *r)
 	return 0;
 }
 
-static void count(struct perfdata_sum *sum, const uint8_t *bytes, struct perf_event_header h)
+static void count(struct perfdata *p, const struct perfdata_record *r)
 {
-	struct cursor c = {bytes + sizeof(h), h.size - sizeof(h), true};
+	struct cursor c = body_of(p, r->bytes, r->size);
+	struct perfdata_sum *sum = &p->sum;
 
-	if (h.type == PERF_RECORD_LOST) {
+	if (r->type == PERF_RECORD_LOST) {
 		sum->lost_records++;
 		(void)take_u64(&c);
 		sum->lost += take_u64(&c);
-	} else if (h.type == PERF_RECORD_LOST_SAMPLES) {
+	} else if (r->type == PERF_RECORD_LOST_SAMPLES) {
 		sum->lost_samples += take_u64(&c);
 	}
 }
 
 __attribute__((noinline)) static int on_other(struct order *o, struct perfdata_record *r)
 {
-	struct perf_event_header h = {r->type, r->misc, r->size};
-
 	if (r->type == USER_FINISHED_ROUND) {
 		o->p->sum.rounds++;
 		return finished_round(o);
 	}
 	if (r->type >= USER_TYPE_START)
 		return 0;
-	count(&o->p->sum, r->bytes, h);
+	count(o->p, r);
 	if (perfdata_decode(o->p, r))
 		return put(o, r);
 	o->p->sum.broken++;
@@ -277,6 +276,7 @@ static int on_record(void *ctx, const uint8_t *bytes, struct perf_event_header h
 	r.type = h.type;
 	r.misc = h.misc;
 	r.size = h.size;
+	r.swapped = o->p->swapped;
 	o->p->sum.records++;
 	if (h.type != PERF_RECORD_SAMPLE)
 		return on_other(o, &r);
@@ -319,10 +319,11 @@ int perfdata_run(struct perfdata *p, const struct perfdata_reader *reader)
 		.reader = reader,
 		.stride = sizeof(uint64_t) + ((reader->slot + 7) & ~(size_t)7),
 	};
+	bool quick = !reader->events && !p->swapped;
 	int rc = perfdata_layouts(p);
 
 	if (!rc && p->nattr)
-		rc = perfdata_stream(p, false, on_record, reader->events ? NULL : on_samples, &o);
+		rc = perfdata_stream(p, false, on_record, quick ? on_samples : NULL, &o);
 	if (!rc)
 		rc = flush(&o, UINT64_MAX, SIZE_MAX);
 	free(o.entry);

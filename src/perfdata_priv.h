@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Between the files of perfdata.h: perfdata.c (the header and what it says), perfdata_stream.c
+ * Between the files of perfdata.h: perfdata.c (the header and what it says), perfdata_attr.c
+ * (its attributes' byte order), perfdata_stream.c
  * (records one after the other), perfdata_records.c (the fields of one), perfdata_order.c (their
  * order in time) and perfdata_unpack.c (compressed ones).
  */
 #ifndef KVMTOP_PERFDATA_PRIV_H
 #define KVMTOP_PERFDATA_PRIV_H
 
+#include <byteswap.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -50,6 +52,7 @@ struct perfdata {
 	int fd; /* -1: all is in memory */
 	bool own_fd;
 	bool pipe; /* perf's pipe mode: the header comes as records */
+	bool swapped; /* its numbers are of the other byte order than this machine's */
 	const uint8_t *bytes; /* where all is in memory, len of them */
 	size_t len;
 	uint64_t file_size; /* of a file; a pipe's end is not known */
@@ -70,12 +73,21 @@ struct perfdata {
 	struct perfdata_sum sum;
 };
 
-/* A part of the file that is read from its front; `ok` turns false at its end. */
+/*
+ * A part of the file that is read from its front; `ok` turns false at its end. Numbers are taken in
+ * the file's byte order: no other place knows of one, but for the samples' quick way, which is of
+ * this machine's alone, and attributes, which are C structs (perfdata_attr.c).
+ */
 struct cursor {
 	const uint8_t *at;
 	size_t left;
-	bool ok;
+	bool ok, swapped;
 };
+
+static inline struct cursor cursor_of(const struct perfdata *p, const uint8_t *at, size_t n)
+{
+	return (struct cursor){at, n, true, p->swapped};
+}
 
 static inline const uint8_t *take(struct cursor *c, uint64_t n)
 {
@@ -97,7 +109,7 @@ static inline uint64_t take_u64(struct cursor *c)
 
 	if (at)
 		memcpy(&v, at, sizeof(v));
-	return v;
+	return c->swapped ? bswap_64(v) : v;
 }
 
 static inline uint32_t take_u32(struct cursor *c)
@@ -107,9 +119,10 @@ static inline uint32_t take_u32(struct cursor *c)
 
 	if (at)
 		memcpy(&v, at, sizeof(v));
-	return v;
+	return c->swapped ? bswap_32(v) : v;
 }
 
+/* Of this machine's byte order. */
 static inline struct perf_event_header header_at(const uint8_t *at)
 {
 	struct perf_event_header h;
@@ -117,6 +130,28 @@ static inline struct perf_event_header header_at(const uint8_t *at)
 	memcpy(&h, at, sizeof(h));
 	return h;
 }
+
+static inline struct perf_event_header header_of(const struct perfdata *p, const uint8_t *at)
+{
+	struct perf_event_header h = header_at(at);
+
+	if (p->swapped)
+		h = (struct perf_event_header){bswap_32(h.type), bswap_16(h.misc),
+					       bswap_16(h.size)};
+	return h;
+}
+
+/* What follows a record's header. */
+static inline struct cursor body_of(const struct perfdata *p, const uint8_t *at, size_t size)
+{
+	return cursor_of(p, at + sizeof(struct perf_event_header),
+			 size - sizeof(struct perf_event_header));
+}
+
+/* ---- perfdata_attr.c ---- */
+
+/* `n` bytes that stand at `at`, in the file's byte order; older ones are shorter. */
+struct perf_event_attr perfdata_attr_of(const struct perfdata *p, const uint8_t *at, size_t n);
 
 /* ---- perfdata.c ---- */
 
@@ -173,7 +208,8 @@ static inline bool perfdata_usual(const struct layout *l, struct perfdata_record
 
 /*
  * The same of a sample, quickly, where that can be: nothing of its own length stands before the raw
- * data. Where all events are alike r->event is not found. False: use perfdata_decode().
+ * data, and all is of this machine's byte order. Where all events are alike r->event is not found.
+ * False: use perfdata_decode().
  */
 static inline bool perfdata_quick(struct perfdata *p, struct perfdata_record *r)
 {

@@ -8,14 +8,6 @@
 
 #include "perfdata_priv.h"
 
-static uint64_t word(const uint8_t *at)
-{
-	uint64_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
 /* Behind which fields of a sample its event's id stands: it tells where the others are. */
 static size_t id_offset(uint64_t type)
 {
@@ -30,7 +22,7 @@ static bool event_of(const struct perfdata *p, const struct perfdata_record *r, 
 {
 	uint64_t type = p->attr[0].sample_type;
 	size_t body = r->size - sizeof(struct perf_event_header), at = id_offset(type);
-	const uint8_t *b = r->bytes + sizeof(struct perf_event_header);
+	const size_t head = sizeof(struct perf_event_header);
 
 	*event = 0;
 	if (p->nattr == 1 || !(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID)))
@@ -49,14 +41,20 @@ static bool event_of(const struct perfdata *p, const struct perfdata_record *r, 
 		at = body - at;
 	}
 	/* What perf itself made up of the processes that ran already has the id 0. */
-	return at + 8 <= body && (perfdata_find_event(p, word(b + at), event) || p->alike ||
-				  r->type != PERF_RECORD_SAMPLE);
+	return at + 8 <= body && (perfdata_find_event(p, perfdata_u64(r, head + at), event) ||
+				  p->alike || r->type != PERF_RECORD_SAMPLE);
 }
 
 static void take_pid_tid(struct cursor *c, struct perfdata_record *r)
 {
 	r->pid = (int32_t)take_u32(c);
 	r->tid = (int32_t)take_u32(c);
+}
+
+static void take_cpu(struct cursor *c, struct perfdata_record *r)
+{
+	r->cpu = (int32_t)take_u32(c);
+	(void)take_u32(c); /* reserved */
 }
 
 /* Counters that were read along: their number depends on the format. */
@@ -89,7 +87,7 @@ static bool take_sample(const struct perf_event_attr *a, struct cursor c, struct
 		   8u * (unsigned)__builtin_popcountll(type & (PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
 							       PERF_SAMPLE_STREAM_ID)));
 	if (type & PERF_SAMPLE_CPU)
-		r->cpu = (int32_t)(take_u64(&c) & UINT32_MAX);
+		take_cpu(&c, r);
 	if (type & PERF_SAMPLE_PERIOD)
 		(void)take_u64(&c);
 	if (type & PERF_SAMPLE_READ)
@@ -126,14 +124,13 @@ static bool take_trailer(const struct perf_event_attr *a, struct cursor c,
 	(void)take(&c, 8u * (unsigned)__builtin_popcountll(
 				    type & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)));
 	if (type & PERF_SAMPLE_CPU)
-		r->cpu = (int32_t)(take_u64(&c) & UINT32_MAX);
+		take_cpu(&c, r);
 	return c.ok;
 }
 
 bool perfdata_decode(const struct perfdata *p, struct perfdata_record *r)
 {
-	size_t head = sizeof(struct perf_event_header);
-	struct cursor c = {r->bytes + head, r->size - head, true};
+	struct cursor c = body_of(p, r->bytes, r->size);
 
 	r->pid = r->tid = r->cpu = -1;
 	r->time = 0;

@@ -200,7 +200,7 @@ static int tracing_data(struct perfdata *p, uint64_t n, bool *whole)
 	*whole = perfdata_fill(p, n, &err);
 	if (!*whole)
 		return err;
-	err = perfdata_take_feature(p, FEATURE_TRACING_DATA, (struct cursor){p->in.at, n, true});
+	err = perfdata_take_feature(p, FEATURE_TRACING_DATA, cursor_of(p, p->in.at, n));
 	advance(p, n);
 	return err;
 }
@@ -208,7 +208,7 @@ static int tracing_data(struct perfdata *p, uint64_t n, bool *whole)
 /* What stands behind the record's own bytes, of which `body` are at hand. */
 static int behind(struct perfdata *p, struct perf_event_header h, const uint8_t *bytes, bool *whole)
 {
-	struct cursor c = {bytes + sizeof(h), h.size - sizeof(h), true};
+	struct cursor c = body_of(p, bytes, h.size);
 	uint64_t more;
 	int err = 0;
 
@@ -226,7 +226,7 @@ static int behind(struct perfdata *p, struct perf_event_header h, const uint8_t 
 
 static int unpack(struct perfdata *p, struct perf_event_header h, perfdata_raw_fn fn, void *ctx)
 {
-	struct cursor c = {p->in.at + sizeof(h), h.size - sizeof(h), true};
+	struct cursor c = body_of(p, p->in.at, h.size);
 	uint64_t n = c.left;
 	const uint8_t *at;
 
@@ -277,7 +277,7 @@ int perfdata_stream(struct perfdata *p, bool leading, perfdata_raw_fn fn, perfda
 			break;
 		if (!at_hand(p, sizeof(h), &rc))
 			break;
-		h = header_at(p->in.at);
+		h = header_of(p, p->in.at);
 		if (leading && !leads(h.type))
 			return 0;
 		if (h.size < sizeof(h) || !at_hand(p, h.size, &rc)) {

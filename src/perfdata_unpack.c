@@ -43,13 +43,13 @@ static struct unpack *unpack_new(void)
 }
 
 /* Hands on what is whole, keeps the rest at the front. */
-static int hand_on(struct unpack *u, perfdata_raw_fn fn, void *ctx)
+static int hand_on(const struct perfdata *p, struct unpack *u, perfdata_raw_fn fn, void *ctx)
 {
 	size_t at = 0;
 	int rc = 0;
 
 	while (!rc && u->have - at >= sizeof(struct perf_event_header)) {
-		struct perf_event_header h = header_at(u->out + at);
+		struct perf_event_header h = header_of(p, u->out + at);
 
 		if (h.size < sizeof(h))
 			return -EBADMSG;
@@ -91,7 +91,7 @@ int perfdata_unpack(struct perfdata *p, const uint8_t *bytes, size_t n, perfdata
 		if (out.pos == u->have && in.pos < in.size && !left)
 			continue; /* the end of a frame; the next begins */
 		u->have = out.pos;
-		rc = hand_on(u, fn, ctx);
+		rc = hand_on(p, u, fn, ctx);
 		if (rc)
 			return rc;
 		if (u->have == ROOM)

@@ -83,7 +83,7 @@ static bool is_of_this_machine(const struct perfdata *p)
 	const char *arch = perfdata_text(p, PERFDATA_ARCH);
 	struct utsname u;
 
-	return !arch || uname(&u) || strcmp(arch, u.machine) == 0;
+	return !perfdata_swapped(p) && (!arch || uname(&u) || strcmp(arch, u.machine) == 0);
 }
 
 static void count_events(struct report *r, const struct perfdata *p)
@@ -106,6 +106,7 @@ int report_prepare(struct report *r, const struct report_query *q, const struct 
 	r->format = kvm_format_new();
 	if (!r->names || !r->format)
 		return -ENOMEM;
+	kvm_format_swapped(r->format, perfdata_swapped(p));
 	rc = perfdata_formats(p, on_format, r);
 	if (!rc && !r->formats && tracing_fd >= 0 && is_of_this_machine(p)) {
 		for (unsigned i = 0; i < KVM_EVENTS && !rc; i++)
@@ -149,7 +150,7 @@ static struct report_fields fields_of(const struct report *r, unsigned event)
 	struct report_fields f = {.type = (uint8_t)kvm_events[event].type};
 	bool isa = l && l->key_rule == KEY_ISA;
 
-	if (!l || l->key_rule == KEY_ARM64 || l->key_rule == KEY_USER || l->isa ||
+	if (!l || l->swapped || l->key_rule == KEY_ARM64 || l->key_rule == KEY_USER || l->isa ||
 	    (l->key.size && l->key.size != 4 && l->key.size != 8) || l->key.is_signed ||
 	    (l->vcpu.size && l->vcpu.size != 4) || (isa && l->extra.size != 4) ||
 	    (l->dir_rule != DIR_RULE_NONE && l->dir.size != 4))

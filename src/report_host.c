@@ -27,7 +27,7 @@ void report_host_look(struct report_host *h, const struct perfdata_record *r)
 	if (!len || len >= sizeof(h->symbol))
 		return;
 	memcpy(h->symbol, text + n, len);
-	memcpy(&h->at, r->bytes + pgoff, sizeof(h->at));
+	h->at = perfdata_u64(r, pgoff);
 }
 
 /* Of several symbols of one address a map has one, so this looks for itself. 0: there is none. */

@@ -105,7 +105,8 @@ static int take_comm(struct reading *g, const struct perfdata_record *r)
 
 	if (r->size < head + sizeof(id) + 8)
 		return 0;
-	memcpy(id, r->bytes + head, sizeof(id));
+	id[0] = (int32_t)perfdata_u32(r, head);
+	id[1] = (int32_t)perfdata_u32(r, head + sizeof(id[0]));
 	if (id[0] != id[1])
 		return 0;
 	t = thread_of(g, id[0], id[1]);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "perf_files.h"
+#include "perfdata_priv.h"
 #include "replay.h"
 
 #define DATA "tests/data/perf/"
@@ -422,7 +423,7 @@ static void refused(void **state)
 	assert_int_equal(parse_bytes(m.word, m.n * 8), 0);
 	assert_int_equal(parse_bytes("", 0), -EBADMSG);
 	assert_int_equal(parse_bytes("# some text, not a recording of perf\n", 37), -EBADMSG);
-	assert_int_equal(parse_bytes("2ELIFREP\0\0\0\0\0\0\0\x68", 16), -ENOTSUP);
+	assert_int_equal(parse_bytes("2ELIFREP\0\0\0\0\0\0\0\x68", 16), -EBADMSG);
 	m.word[2] = 0;
 	assert_int_equal(parse_bytes(m.word, m.n * 8), -EBADMSG);
 	m.word[2] = 128 + 16;
@@ -431,6 +432,43 @@ static void refused(void **state)
 	m = made_file(MADE_TYPE, 0);
 	RECORD(&m, 81 /* compressed */, 1, 2);
 	(void)made_read(&m, -EBADMSG, 0);
+}
+
+/* As the other byte order has an attribute: the first flag is the highest bit of the first byte. */
+static void attribute_of_other_order(void **state)
+{
+	static const uint8_t bytes[PERF_ATTR_SIZE_VER0 + 4] = {
+		[3] = PERF_TYPE_TRACEPOINT,
+		[7] = PERF_ATTR_SIZE_VER0,
+		[14] = 0x05,
+		[15] = 0x98, /* config */
+		[22] = 0x0f,
+		[23] = 0xa0, /* sample_freq */
+		[29] = 1,
+		[30] = 0x05,
+		[31] = 0x87, /* sample_type */
+		[40] = 0x80, /* disabled */
+		[41] = 0x21, /* freq; of precise_ip the high bit, the low one is 0 */
+		[42] = 0x20, /* sample_id_all */
+		[51] = 7, /* wakeup_events */
+		[63] = 9, /* config1 */
+		[64] = 0xff, /* of a member that is not whole */
+	};
+	const struct perfdata p = {.swapped = true};
+	struct perf_event_attr a = perfdata_attr_of(&p, bytes, PERF_ATTR_SIZE_VER0);
+
+	(void)state;
+	assert_int_equal(a.type, PERF_TYPE_TRACEPOINT);
+	assert_int_equal(a.size, PERF_ATTR_SIZE_VER0);
+	assert_int_equal(a.config, 0x598);
+	assert_int_equal(a.sample_freq, 4000);
+	assert_int_equal(a.sample_type, 0x10587);
+	assert_true(a.disabled && a.freq && a.sample_id_all);
+	assert_false(a.inherit || a.mmap || a.exclude_host || a.exclude_guest);
+	assert_int_equal(a.precise_ip, 2);
+	assert_int_equal(a.wakeup_events, 7);
+	assert_int_equal(a.config1, 9);
+	assert_int_equal(a.config2, 0);
 }
 
 static void files(void **state)
@@ -548,6 +586,7 @@ int main(void)
 		cmocka_unit_test(lengths_that_lie),
 		cmocka_unit_test(data_that_no_size_tells),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(attribute_of_other_order),
 		cmocka_unit_test(files),
 		cmocka_unit_test(writers_come),
 	};
