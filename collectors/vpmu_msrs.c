@@ -129,6 +129,7 @@ static int add(struct vpmu_msrs *m, const struct vm_key *k, const struct vm_acce
 		      .has_value = a->has_value != 0,
 		      .refused = a->write_refused != 0,
 		      .value = a->value,
+		      .written = (int64_t)a->written,
 		      .count = a->count,
 		      .nrefused = a->refused},
 	};

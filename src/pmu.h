@@ -35,6 +35,7 @@ struct pmu_counter {
 	bool enabled; /* by its own bits and the global ones, as far as they are known */
 	bool refused; /* what the guest wrote to its event select got #GP, all of it */
 	uint64_t select; /* of a fixed one its four bits of fixed_ctr_ctrl */
+	int64_t selected; /* ns: inferred, when the guest wrote that */
 	uint64_t value;
 	uint64_t overflows; /* since the vCPU was made */
 	uint64_t time_enabled, time_running; /* ns */
@@ -100,6 +101,7 @@ struct pmu_access {
 	uint32_t msr;
 	bool has_value, refused; /* the last write: took effect with this value, or got #GP */
 	uint64_t value;
+	int64_t written; /* ns, when the guest wrote that */
 	uint64_t count; /* reads and writes */
 	uint64_t nrefused; /* of them */
 };

@@ -65,16 +65,18 @@ static struct pmu_counter *counter_of(struct pmu_state *s, bool fixed, uint8_t n
 }
 
 /*
- * Some counters have several: AMD's legacy and core ones, and a guest may try the other vendor's.
- * One that is refused takes nothing from what another has set, nor from what it had itself.
+ * Some counters have several: AMD's legacy and core ones, of which the one written last counts, and
+ * a guest may try the other vendor's. One that is refused takes nothing from what another has set,
+ * nor from what it had itself.
  */
 static void take_select(struct pmu_counter *c, const struct pmu_access *a)
 {
-	if (c->has_select && !a->has_value)
+	if (c->has_select && (!a->has_value || a->written < c->selected))
 		return;
 	c->refused = a->refused && !a->has_value;
 	c->has_select = a->has_value;
 	c->select = a->value;
+	c->selected = a->written;
 }
 
 static void infer_one(struct pmu_state *s, const struct pmu_msr *m, const struct pmu_access *a)

@@ -39,6 +39,7 @@ static __always_inline void note(struct vm_access *a, const __u8 *raw)
 	if (refused)
 		return;
 	a->has_value = 1;
+	a->written = a->last;
 	a->value = *(const volatile __u64 *)(raw + config.data);
 }
 

@@ -30,6 +30,7 @@ struct vm_key {
 struct vm_access {
 	__u64 last; /* ns CLOCK_MONOTONIC */
 	__u64 value; /* of the last write that took effect */
+	__u64 written; /* ns, when that was */
 	__u64 count; /* reads and writes */
 	__u64 refused; /* of them: #GP */
 	__u32 has_value;

@@ -242,6 +242,23 @@ static void selectors_follow_from_writes(void **state)
 	assert_int_equal(s.counter[3].select, 0xb);
 }
 
+/* AMD's first four counters have two selects each, which are the same register. */
+static void of_two_selects_the_last_written_counts(void **state)
+{
+	struct pmu_access a[] = {written(0xc0010000, 0x430076), written(0xc0010200, 0x4300c0)};
+	struct pmu_state s;
+
+	(void)state;
+	for (int legacy = 0; legacy < 2; legacy++) {
+		a[0].written = legacy ? 200 : 100;
+		a[1].written = legacy ? 100 : 200;
+		pmu_infer(a, 2, &s);
+		assert_int_equal(s.n, 1);
+		assert_int_equal(s.counter[0].select, legacy ? 0x430076 : 0x4300c0);
+		assert_int_equal(s.counter[0].accesses, 2);
+	}
+}
+
 static void refused_writes_are_no_selectors(void **state)
 {
 	const struct pmu_access a[] = {
@@ -576,6 +593,7 @@ int main(void)
 		cmocka_unit_test(all_else_is_refused),
 		cmocka_unit_test(msrs_are_told_apart),
 		cmocka_unit_test(selectors_follow_from_writes),
+		cmocka_unit_test(of_two_selects_the_last_written_counts),
 		cmocka_unit_test(refused_writes_are_no_selectors),
 		cmocka_unit_test(a_refused_write_takes_nothing_away),
 		cmocka_unit_test(events_have_their_names),
