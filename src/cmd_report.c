@@ -341,6 +341,12 @@ static void say_what_is_missing(const struct job *j)
 			j->shown, s->broken);
 	if (j->o->perf_compat)
 		return;
+	if (j->r.arm64 && j->q.nvcpus)
+		fprintf(stderr,
+			"kvmtop: %s: arm64's events do not say of which vCPU they are: leave "
+			"--vcpu "
+			"away\n",
+			j->shown);
 	if (!j->samples) {
 		say_not_recorded(j);
 		say_what_it_has(j);
@@ -417,8 +423,9 @@ static int write_report(const struct job *j)
 	out_free(o);
 	if (rc == -ENOTSUP)
 		fprintf(stderr,
-			"kvmtop: %s: perf 6.1 makes no table of it: the recording does not say "
-			"that its CPU is Intel's, AMD's or Hygon's\n",
+			"kvmtop: %s: perf 6.1 makes no table of it: on arm64 it has --event "
+			"vmexit only, and elsewhere the recording has to say that its CPU is "
+			"Intel's, AMD's or Hygon's\n",
 			j->shown);
 	else if (rc && rc != -EPIPE)
 		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));

@@ -192,7 +192,7 @@ static const struct kvm_name svm_reasons[] = {
 static const struct kvm_name arm64_reasons[] = {
 	{0x0, "IRQ"},
 	{0x1, "SERROR"},
-	{0x3, "IL"},
+	{0x3, "ILLEGAL"},
 	{KVM_ARM_TRAP | 0x00, "UNKNOWN"},
 	{KVM_ARM_TRAP | 0x01, "WFx"},
 	{KVM_ARM_TRAP | 0x03, "CP15_32"},

@@ -364,6 +364,8 @@ static enum report_cause cause_of(const struct report *r, const struct report_th
 {
 	const struct perf_note *n = &t->note[e->guest];
 
+	if (r->arm64)
+		return CAUSE_ARM64;
 	if (ours->torn)
 		return CAUSE_LOST;
 	if (ours->done && !perf->done && !noted)
@@ -423,7 +425,7 @@ static int both(struct report *r, struct report_thread *t, const struct report_e
 	if (!rc)
 		rc = report_perf_event(r, t, e, time, perf);
 	for (unsigned k = 0; k < KIND_HALT && !rc; k++)
-		if (ours[k].done || perf[k].done)
+		if ((ours[k].done || perf[k].done) && (k == KIND_VMEXIT || !r->arm64))
 			rc = compare(r, t, e, &ours[k], &perf[k], noted);
 	return rc;
 }
@@ -523,8 +525,12 @@ static int read_once(struct report *r, struct perfdata *p, struct report_run *ru
 
 	run->want = wanted_types(r->q);
 	run->ids = kvm_format_ids(r->format);
-	for (unsigned i = 0; i < KVM_EVENTS; i++)
+	for (unsigned i = 0; i < KVM_EVENTS; i++) {
+		const struct kvm_layout *l = kvm_format_layout(r->format, i);
+
 		run->fields[i] = fields_of(r, i);
+		r->arm64 |= l && l->key_rule == KEY_ARM64;
+	}
 	r->run = run;
 	rc = perfdata_run(p, &reader);
 	count_open(r);

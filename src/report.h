@@ -24,6 +24,7 @@ enum report_cause {
 	CAUSE_VCPU, /* the thread's first vCPU is taken for its only one */
 	CAUSE_LOST, /* a pair that overlaps a loss of events is timed */
 	CAUSE_MIXED, /* a write and a read in one exit */
+	CAUSE_ARM64, /* the time in the guest before the exit, not that of the exit */
 	CAUSE_PAIRED, /* a begin and an end that do not belong together */
 	CAUSE_NR
 };
@@ -99,6 +100,7 @@ struct report {
 	unsigned nevents; /* KVM events among what was recorded */
 	uint32_t recorded; /* which: 1 << EV_… */
 	bool own_formats; /* they are this machine's: the recording has none */
+	bool arm64; /* of that machine, whose perf has rules of its own */
 	struct report_table figures[KIND_NR], perf[KIND_NR];
 	struct report_table diff; /* figures = perf + these; only where both were asked for */
 	bool entries; /* kvm_entry or kvm_exit were seen: there are times */

@@ -27,8 +27,13 @@ static bool newer(uint32_t isa, uint64_t reason)
 {
 	static const uint32_t vmx[] = {0x4d, 0x54, 0x55};
 	static const uint32_t svm[] = {0x8c, 0x8e, 0xa5, 0xa6, 0xffffffff};
-	const uint32_t *list = isa == ISA_VMX ? vmx : svm;
-	size_t n = isa == ISA_VMX ? sizeof(vmx) / sizeof(vmx[0]) : sizeof(svm) / sizeof(svm[0]);
+	/* SVC, HVC and SMC of 32 bits, ERET: older, but not in it either. */
+	static const uint32_t arm64[] = {KVM_ARM_TRAP | 0x11, KVM_ARM_TRAP | 0x12,
+					 KVM_ARM_TRAP | 0x13, KVM_ARM_TRAP | 0x1a};
+	const uint32_t *list = isa == ISA_VMX ? vmx : isa == ISA_SVM ? svm : arm64;
+	size_t n = isa == ISA_VMX   ? sizeof(vmx) / sizeof(vmx[0])
+		   : isa == ISA_SVM ? sizeof(svm) / sizeof(svm[0])
+				    : sizeof(arm64) / sizeof(arm64[0]);
 
 	for (size_t i = 0; i < n; i++)
 		if (list[i] == reason)
@@ -190,8 +195,11 @@ static void put_row(const struct report_view *v, const struct report_row *r, uin
 	char name[NAME_WIDTH];
 
 	if (!perf_name(isa, &r->k, name, sizeof(name)))
-		out_printf(o, "unknown kvm exit code:%" PRIu64 " on %s\n", r->k.key,
-			   isa == ISA_VMX ? "VMX" : "SVM");
+		out_printf(o, "unknown kvm exit code:%" PRIu64 " on %s\n",
+			   isa == ISA_ARM64 ? r->k.key & ~(uint64_t)KVM_ARM_TRAP : r->k.key,
+			   isa == ISA_VMX   ? "VMX"
+			   : isa == ISA_SVM ? "SVM"
+					    : "arm64");
 	out_printf(o, "%*s %10" PRIu64 " %8.2f%% %8.2f%% ", NAME_WIDTH, name, r->timed,
 		   n / (double)count * 100, (double)r->time_ns / (double)time * 100);
 	out_printf(o, "%9.2fus %9.2fus %9.2fus ( +-%7.2f%% )\n", (double)min / 1000,
@@ -199,8 +207,10 @@ static void put_row(const struct report_view *v, const struct report_row *r, uin
 		   report_stderr_pct_as_perf(r));
 }
 
-static uint32_t isa_of(const char *cpuid)
+static uint32_t isa_of(const struct report *r, const char *cpuid)
 {
+	if (r->arm64)
+		return ISA_ARM64;
 	if (!cpuid)
 		return ISA_NONE;
 	if (strstr(cpuid, "Intel"))
@@ -213,11 +223,12 @@ int report_put_as_perf(const struct report_view *v, const char *cpuid, enum kvm_
 {
 	const struct report_table *t = &v->r->perf[kind];
 	const char *title = title_of(kind);
+	uint32_t isa = isa_of(v->r, cpuid);
 	uint64_t count = 0, time = 0;
 	struct ranked *rows;
 	size_t n;
 
-	if (!title || isa_of(cpuid) == ISA_NONE)
+	if (!title || isa == ISA_NONE || (isa == ISA_ARM64 && kind != KIND_VMEXIT))
 		return -ENOTSUP;
 	rows = calloc(t->n + 1, sizeof(*rows));
 	if (!rows)
@@ -229,7 +240,7 @@ int report_put_as_perf(const struct report_view *v, const char *cpuid, enum kvm_
 	}
 	put_head(v, title, o);
 	for (size_t i = 0; i < n; i++)
-		put_row(v, rows[i].row, isa_of(cpuid), count, time, o);
+		put_row(v, rows[i].row, isa, count, time, o);
 	out_printf(o, "\nTotal Samples:%" PRIu64 ", Total events handled time:%.2fus.\n\n", count,
 		   (double)time / 1000);
 	free(rows);

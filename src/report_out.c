@@ -250,6 +250,7 @@ static const char *const causes[CAUSE_NR] = {
 	[CAUSE_VCPU] = "another vCPU in the same thread, which perf takes for the first",
 	[CAUSE_LOST] = "events were lost in it, and perf times it all the same",
 	[CAUSE_MIXED] = "a write and a read in one exit, which perf takes for one",
+	[CAUSE_ARM64] = "on arm64 perf times from an entry to the exit: the guest, not the exit",
 	[CAUSE_PAIRED] = "a begin and an end that do not belong together",
 };
 
@@ -307,6 +308,8 @@ int report_put_differences(const struct report_view *v, struct out *o)
 			   "# perf counts %" PRIu64 " records of losses, not the %" PRIu64
 			   " events that they tell of\n",
 			   v->sum->lost_records, perfdata_lost(v->sum));
+	if (v->r->arm64)
+		out_text(o, "# perf has no table of arm64 but vmexit's\n");
 	if (!n)
 		out_text(o, "# no pair is counted or timed in another way\n");
 	return 0;

@@ -44,8 +44,9 @@ int report_put_json(const struct report_view *v, struct out *o);
 int report_put_differences(const struct report_view *v, struct out *o);
 
 /*
- * To the byte what `perf kvm stat report` of Linux 6.1 writes of one kind. cpuid: of the recording.
- * -ENOTSUP: perf does not know this CPU, or no such kind, and writes no table.
+ * To the byte what `perf kvm stat report` of Linux 6.1 writes of one kind on a machine like that of
+ * the recording, whose CPU is cpuid (NULL: not said). -ENOTSUP: perf does not know this CPU, or no
+ * such kind there, and writes no table.
  */
 int report_put_as_perf(const struct report_view *v, const char *cpuid, enum kvm_kind kind,
 		       struct out *o);

@@ -2,7 +2,8 @@
 /*
  * Events to pairs by the rules of perf 6.1, for who compares with its figures: one begin a thread
  * and kind, whatever comes next, which the next end takes; nothing before a thread's first
- * kvm_entry, for only that makes perf's note of the thread; reasons with all their bits.
+ * kvm_entry, for only that makes perf's note of the thread; reasons with all their bits. On arm64
+ * it has the two the other way round: from an entry to the exit, whose reason gives the row.
  */
 #include <errno.h>
 
@@ -20,11 +21,14 @@ static struct report_row *row_of(struct report *r, enum kvm_kind kind, const str
 	return report_row_get(&r->perf[kind], &k);
 }
 
-static bool begins(enum kvm_kind kind, const struct report_event *e, bool *keyed)
+static bool begins(const struct report *r, enum kvm_kind kind, const struct report_event *e,
+		   bool *keyed)
 {
 	enum kvm_kind of;
 
-	*keyed = true;
+	*keyed = !r->arm64;
+	if (r->arm64)
+		return kind == KIND_VMEXIT && e->type == EV_ENTRY;
 	if (kind == KIND_VMEXIT)
 		return e->type == EV_EXIT;
 	if (kind == KIND_MMIO && e->type == EV_EXIT) { /* of a read, perhaps */
@@ -68,17 +72,25 @@ static int end(struct report *r, struct perf_note *n, enum kvm_kind kind,
 	return 0;
 }
 
+static bool ends(const struct report *r, enum kvm_kind kind, const struct report_event *e)
+{
+	if (r->arm64)
+		return kind == KIND_VMEXIT && e->type == EV_EXIT;
+	return e->type == EV_ENTRY ||
+	       (kind == KIND_MMIO && e->type == EV_MMIO && e->dir == DIR_READ);
+}
+
 static int one_kind(struct report *r, struct perf_note *n, enum kvm_kind kind,
 		    const struct report_event *e, uint64_t time, struct report_pair *done)
 {
 	bool keyed;
 
-	if (begins(kind, e, &keyed)) {
+	if (begins(r, kind, e, &keyed)) {
 		n->kind[kind].begin = time;
 		n->kind[kind].row = keyed ? row_of(r, kind, e) : NULL;
 		return keyed && !n->kind[kind].row ? -ENOMEM : 0;
 	}
-	if (e->type == EV_ENTRY || (kind == KIND_MMIO && e->type == EV_MMIO && e->dir == DIR_READ))
+	if (ends(r, kind, e))
 		return end(r, n, kind, e, time, done);
 	return 0;
 }
@@ -91,7 +103,7 @@ int report_perf_event(struct report *r, struct report_thread *t, const struct re
 
 	if (!n->known && e->type == EV_ENTRY) {
 		n->known = true;
-		n->vcpu = e->vcpu;
+		n->vcpu = e->vcpu < 0 ? 0 : e->vcpu; /* a field that is not there is 0 */
 	}
 	if (!n->known || !report_vcpu_wanted(r, n->vcpu))
 		return 0;
