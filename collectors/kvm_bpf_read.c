@@ -21,9 +21,8 @@ _Static_assert(4096 % sizeof(struct kc_thread) == 0, "a thread is in one page");
 _Static_assert(4096 % sizeof(struct kc_count) == 0, "and so are counters");
 
 #define CHUNKS (KC_BUCKETS * KC_CHAIN / KC_CHUNK) /* that a thread has at most */
-#define BATCH 32
-#define GROUP 8 /* threads whose slots are asked for side by side, */
-#define AHEAD 1024 /* and how many of them all: 128 KiB, which the second cache of a CPU holds */
+#define BATCH 16
+#define GROUP 8 /* threads that are read side by side */
 #define SPINS 200 /* loads before the CPU is given up: a program takes less than a microsecond */
 #define NAPS 40 /* of 50 us, before the kernel is asked to wait */
 
@@ -146,26 +145,29 @@ static uint32_t next_epoch(struct kvm_counts *c, int64_t watermark)
 
 /* What is handed over of one thread at a time. */
 struct batch {
-	const struct sink *sink;
 	struct aggregate a[BATCH];
 	unsigned n;
-	struct hist hist; /* of the last of them, */
-	uint32_t room[HIST_OCTAVES][HIST_STEPS]; /* and its counters */
 };
 
-static void hand_over(struct batch *b)
+/* The histogram of the last of a batch, and its counters. */
+struct hist_room {
+	struct hist hist;
+	uint32_t octave[HIST_OCTAVES][HIST_STEPS];
+};
+
+static void hand_over(struct batch *b, const struct sink *sink)
 {
 	if (b->n)
-		b->sink->aggregates(b->sink->ctx, b->a, b->n);
+		sink->aggregates(sink->ctx, b->a, b->n);
 	b->n = 0;
 }
 
 static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsigned half,
-		      uint64_t left, struct batch *b)
+		      uint64_t left, struct hist_room *room)
 {
 	unsigned n = 0;
 
-	b->hist = (struct hist){.octave = b->room};
+	room->hist = (struct hist){.octave = room->octave};
 	while (left) {
 		unsigned o = (unsigned)__builtin_ctzll(left);
 		uint32_t at = o < KC_OCTAVES ? s->octave[o] : 0;
@@ -173,8 +175,8 @@ static void take_hist(const struct kvm_counts *c, const struct kc_slot *s, unsig
 		left &= left - 1;
 		if (!at || at >= c->octaves)
 			continue;
-		memcpy(b->room[n++], c->octave[at].n[half], sizeof(b->room[0]));
-		b->hist.used |= UINT64_C(1) << o;
+		memcpy(room->octave[n++], c->octave[at].n[half], sizeof(room->octave[0]));
+		room->hist.used |= UINT64_C(1) << o;
 	}
 }
 
@@ -197,10 +199,8 @@ static struct aggregate *add(struct batch *b, const struct kc_thread *t, const s
 	return a;
 }
 
-static void add_slot(const struct kvm_counts *c, const struct kc_thread *t, uint32_t slot,
-		     unsigned half, struct batch *b)
+static void add_slot(struct batch *b, const struct kc_thread *t, const struct kc_count *h)
 {
-	const struct kc_count *h = count_of(c, slot, half);
 	struct aggregate *a = add(b, t, &h->sums);
 
 	a->kind = (uint8_t)h->tag;
@@ -210,17 +210,11 @@ static void add_slot(const struct kvm_counts *c, const struct kc_thread *t, uint
 	a->few = h->few;
 	a->nfew = KC_FEW;
 	a->other = false;
-	if (h->sums.octaves) {
-		take_hist(c, &c->slot[slot], half, h->sums.octaves, b);
-		a->hist = &b->hist;
-	}
-	if (a->hist || b->n == BATCH)
-		hand_over(b);
 }
 
 /* Keys that found no place. */
 static void add_other(const struct kc_thread *t, uint32_t epoch, struct batch *b,
-		      struct kvm_counts_state *out)
+		      const struct sink *sink, struct kvm_counts_state *out)
 {
 	uint32_t left = t->others[epoch & 1];
 
@@ -241,7 +235,7 @@ static void add_other(const struct kc_thread *t, uint32_t epoch, struct batch *b
 		out->all += h->count;
 		out->no_octave += h->timed;
 		if (b->n == BATCH)
-			hand_over(b);
+			hand_over(b, sink);
 	}
 }
 
@@ -291,13 +285,31 @@ static void hand_over_open(const struct kvm_counts *c, const struct kc_thread *t
 		sink->open(sink->ctx, &to);
 }
 
-/* ---- ahead of the reading ---- */
+/* ---- the threads' lists ---- */
 
-static void fetch_count(const struct kvm_counts *c, uint32_t slot, unsigned half)
-{
-	if (slot && slot < c->slots)
-		fetch(count_of(c, slot, half), sizeof(struct kc_count));
-}
+/*
+ * Slots lie where memory was free when their key came, so that one after the other each of them
+ * would be waited for. Therefore the lists of some threads are read side by side, a key of each in
+ * turn: what the next step of one needs is asked for while the others take theirs.
+ */
+struct lane {
+	struct kc_thread *t;
+	uint32_t index; /* of t */
+	uint32_t at; /* the slot that is next; 0: none */
+	uint32_t numbers, octaves; /* slots that wait for these; 0: none */
+	uint32_t left; /* slots that it may have yet */
+	struct batch batch;
+};
+
+struct reading {
+	struct kvm_counts *c;
+	const struct sink *sink;
+	struct kvm_counts_state *out;
+	const struct kc_count *count; /* of the epoch's half */
+	uint32_t epoch, half;
+	struct hist_room room;
+	struct lane lane[GROUP];
+};
 
 /* Where the slot has the numbers of its octaves; they are needed to fetch these. */
 static void fetch_numbers(const struct kvm_counts *c, uint32_t slot, uint64_t octaves)
@@ -308,127 +320,159 @@ static void fetch_numbers(const struct kvm_counts *c, uint32_t slot, uint64_t oc
 		fetch(&c->slot[slot].octave[o], sizeof(uint32_t));
 }
 
-static void fetch_octaves(const struct kvm_counts *c, uint32_t slot, unsigned half)
+static void fetch_octaves(const struct reading *r, uint32_t slot)
 {
-	const struct kc_slot *s = &c->slot[slot];
-	uint64_t left = count_of(c, slot, half)->sums.octaves;
+	const struct kc_slot *s = &r->c->slot[slot];
+	uint64_t left = r->count[slot].sums.octaves;
 
 	for (; left; left &= left - 1) {
 		unsigned o = (unsigned)__builtin_ctzll(left);
 		uint32_t at = o < KC_OCTAVES ? s->octave[o] : 0;
 
-		if (at && at < c->octaves)
-			fetch(c->octave[at].n[half], sizeof(c->octave[at].n[half]));
+		if (at && at < r->c->octaves)
+			fetch(r->c->octave[at].n[r->half], sizeof(r->c->octave[at].n[0]));
 	}
 }
 
-/* One slot further in a thread's list; *behind: the last one, where it has octaves. */
-static uint32_t fetch_next(const struct kvm_counts *c, uint32_t slot, uint32_t *behind,
-			   uint32_t epoch)
+/* A slot whose octaves came is done, one whose numbers came waits for its octaves. */
+static void read_octaves(struct reading *r, struct lane *l)
 {
-	const struct kc_half *h;
+	struct batch *b = &l->batch;
 
-	if (*behind)
-		fetch_octaves(c, *behind, epoch & 1);
-	*behind = 0;
-	if (!slot || slot >= c->slots)
-		return 0;
-	h = &count_of(c, slot, epoch & 1)->sums;
-	if (h->epoch != epoch)
-		return 0;
-	if (h->octaves) {
-		fetch_numbers(c, slot, h->octaves);
-		*behind = slot;
+	if (l->octaves) {
+		const struct kc_count *h = &r->count[l->octaves];
+
+		add_slot(b, l->t, h);
+		take_hist(r->c, &r->c->slot[l->octaves], r->half, h->sums.octaves, &r->room);
+		b->a[b->n - 1].hist = &r->room.hist;
+		hand_over(b, r->sink);
 	}
-	fetch_count(c, h->next, epoch & 1);
-	return h->next;
+	l->octaves = l->numbers;
+	l->numbers = 0;
+	if (l->octaves)
+		fetch_octaves(r, l->octaves);
 }
 
-/*
- * Slots lie where memory was free when their key came, so that one after the other each of them
- * would be waited for. Therefore the lists of the next threads are followed side by side while
- * those of these are read: what the next step of one needs is asked for while the others take
- * theirs. Only hints: nothing depends on what is found.
- */
-struct ahead {
-	const struct kvm_counts *c;
-	uint32_t epoch;
-	unsigned n, turn; /* lists that have not ended, and whose step is next */
-	unsigned left; /* steps that all of them may take yet */
-	struct list_ahead {
-		uint32_t at, behind; /* as fetch_next() has them */
-	} list[GROUP];
-};
-
-static void follow(struct ahead *a)
+/* One slot of a thread. False: there are no more. */
+static inline bool read_slot(struct reading *r, struct lane *l)
 {
-	struct list_ahead *l;
+	const struct kc_count *h = &r->count[l->at];
+	uint32_t next = h->sums.next;
 
-	if (!a->n)
-		return;
-	if (a->turn >= a->n)
-		a->turn = 0;
-	l = &a->list[a->turn];
-	l->at = fetch_next(a->c, l->at, &l->behind, a->epoch);
-	if (l->at || l->behind)
-		a->turn++;
-	else
-		*l = a->list[--a->n];
-	if (!--a->left)
-		a->n = 0;
+	if (l->numbers | l->octaves)
+		read_octaves(r, l);
+	if (!l->at || h->sums.epoch != r->epoch || !l->left--) {
+		l->at = 0;
+		return l->octaves;
+	}
+	r->out->all += h->sums.count;
+	if ((uint8_t)h->tag == KIND_VMEXIT)
+		r->out->exits += h->sums.count;
+	if (h->sums.octaves) {
+		fetch_numbers(r->c, l->at, h->sums.octaves);
+		l->numbers = l->at;
+	} else {
+		add_slot(&l->batch, l->t, h);
+		if (l->batch.n == BATCH)
+			hand_over(&l->batch, r->sink);
+	}
+	l->at = next < r->c->slots ? next : 0;
+	fetch(&r->count[l->at], sizeof(*r->count));
+	return true;
 }
 
-static void begin_group(struct ahead *a, const uint64_t *thread, uint32_t n,
-			const struct sink *sink)
+static void end_thread(struct reading *r, struct lane *l)
 {
+	add_other(l->t, r->epoch, &l->batch, r->sink, r->out);
+	hand_over(&l->batch, r->sink);
+	hand_over_open(r->c, l->t, r->epoch, r->sink);
+	if (l->t->dead && load32(&l->t->epoch) == r->epoch)
+		free_thread(r->c, l->index);
+}
+
+static void fetch_group(const struct reading *r, const uint64_t *thread, uint32_t n)
+{
+	const struct kvm_counts *c = r->c;
 	int32_t tid[GROUP];
 	unsigned ntid = 0;
 
 	n = n < GROUP ? n : GROUP;
 	for (uint32_t i = 0; i < n; i++)
-		if (thread[i] < a->c->threads)
-			fetch(&a->c->thread[thread[i]], offsetof(struct kc_thread, bucket));
+		if (thread[i] < c->threads)
+			fetch(&c->thread[thread[i]], offsetof(struct kc_thread, bucket));
 	for (uint32_t i = 0; i < n; i++) {
-		const struct kc_thread *t = &a->c->thread[thread[i]];
+		uint32_t slot;
 
-		if (thread[i] >= a->c->threads)
+		if (thread[i] >= c->threads)
 			continue;
-		tid[ntid++] = (int32_t)t->tid;
-		fetch_count(a->c, t->dirty[a->epoch & 1], a->epoch & 1);
-		a->list[a->n++] = (struct list_ahead){.at = t->dirty[a->epoch & 1]};
+		tid[ntid++] = (int32_t)c->thread[thread[i]].tid;
+		slot = c->thread[thread[i]].dirty[r->half];
+		if (slot < c->slots)
+			fetch(&r->count[slot], sizeof(*r->count));
 	}
-	a->left = AHEAD;
-	if (sink->coming)
-		sink->coming(sink->ctx, tid, ntid);
+	if (r->sink->coming)
+		r->sink->coming(r->sink->ctx, tid, ntid);
+}
+
+/*
+ * Could what is handed over of one change whose the other's is? It can where a thread runs several
+ * vCPUs or a vCPU had two threads: then theirs come one after the other, in the list's order.
+ */
+static bool related(const struct kc_thread *a, const struct kc_thread *b)
+{
+	if (a->tid == b->tid)
+		return true;
+	return a->tgid == b->tgid &&
+	       (a->vcpu < 0 ? b->vcpu >= 0 : b->vcpu < 0 || a->vcpu == b->vcpu);
+}
+
+static bool related_to_any(const struct reading *r, unsigned n, const struct kc_thread *t)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (related(r->lane[i].t, t))
+			return true;
+	return false;
+}
+
+static void begin_thread(const struct reading *r, struct lane *l, uint32_t index)
+{
+	l->index = index;
+	l->t = &r->c->thread[index];
+	l->at = l->t->dirty[r->half] < r->c->slots ? l->t->dirty[r->half] : 0;
+	l->numbers = l->octaves = l->batch.n = 0;
+	l->left = r->c->slots;
+}
+
+/* The first of n threads; how many. */
+static uint32_t read_group(struct reading *r, const uint64_t *thread, uint32_t n)
+{
+	struct lane *on[GROUP];
+	unsigned lanes = 0, non;
+	uint32_t taken;
+
+	for (taken = 0; taken < n && lanes < GROUP; taken++) {
+		uint32_t index = thread[taken] < r->c->threads ? (uint32_t)thread[taken] : 0;
+
+		if (!index)
+			continue;
+		if (related_to_any(r, lanes, &r->c->thread[index]))
+			break;
+		on[lanes] = &r->lane[lanes];
+		begin_thread(r, on[lanes++], index);
+	}
+	for (non = lanes; non;)
+		for (unsigned i = 0; i < non;) {
+			if (read_slot(r, on[i]))
+				i++;
+			else
+				on[i] = on[--non];
+		}
+	for (unsigned i = 0; i < lanes; i++)
+		end_thread(r, &r->lane[i]);
+	return taken;
 }
 
 /* ---- all of them ---- */
-
-static void read_thread(struct kvm_counts *c, uint32_t index, uint32_t epoch, struct batch *b,
-			struct ahead *a, struct kvm_counts_state *out)
-{
-	struct kc_thread *t = &c->thread[index];
-	unsigned half = epoch & 1;
-	uint32_t i = t->dirty[half];
-
-	for (uint32_t n = 0; i && i < c->slots && n < c->slots; n++) {
-		const struct kc_count *h = count_of(c, i, half);
-
-		if (h->sums.epoch != epoch)
-			break;
-		out->all += h->sums.count;
-		if ((uint8_t)h->tag == KIND_VMEXIT)
-			out->exits += h->sums.count;
-		add_slot(c, t, i, half, b);
-		i = h->sums.next;
-		follow(a);
-	}
-	add_other(t, epoch, b, out);
-	hand_over(b);
-	hand_over_open(c, t, epoch, b->sink);
-	if (t->dead && load32(&t->epoch) == epoch)
-		free_thread(c, index);
-}
 
 static uint64_t since(uint64_t *before, const __u64 *now)
 {
@@ -483,23 +527,21 @@ void kvm_counts_read(struct kvm_counts *c, int64_t watermark, const struct sink 
 	uint32_t epoch = next_epoch(c, watermark), half = epoch & 1;
 	uint32_t n = load32(&c->control->dirty[half]);
 	const uint64_t *list = c->dirty + (half ? c->threads : 0);
-	struct ahead a = {.c = c, .epoch = epoch};
-	struct batch b;
+	struct reading r;
 
-	b.sink = sink;
-	b.n = 0;
+	r.c = c;
+	r.sink = sink;
+	r.out = out;
+	r.count = count_of(c, 0, half);
+	r.epoch = epoch;
+	r.half = half;
 	*out = (struct kvm_counts_state){0};
 	n = n < c->threads ? n : c->threads;
-	begin_group(&a, list, n, sink);
-	for (uint32_t i = 0; i < n; i++) {
-		if (i % GROUP == 0) {
-			while (a.n)
-				follow(&a);
-			if (n - i > GROUP)
-				begin_group(&a, list + i + GROUP, n - i - GROUP, sink);
-		}
-		if (list[i] && list[i] < c->threads)
-			read_thread(c, (uint32_t)list[i], epoch, &b, &a, out);
+	fetch_group(&r, list, n);
+	for (uint32_t i = 0; i < n;) {
+		if (n - i > GROUP)
+			fetch_group(&r, list + i + GROUP, n - i - GROUP);
+		i += read_group(&r, list + i, n - i);
 	}
 	tell_losses(c, sink, out);
 	tell_runs(c, &out->runs);

@@ -9,8 +9,11 @@
 #include "exits_code.h"
 #include "exits_slow.h"
 #include "exits_threads.h"
+#include "fetch.h"
 #include "inventory.h"
 #include "kvm_names.h"
+
+#define RUN 16 /* aggregates of one vCPU that are added together */
 
 /* ---- cells ---- */
 
@@ -36,8 +39,8 @@ struct ex_place {
 	bool idle, direct;
 };
 
-static bool find_place(struct exits *x, struct ex_vcpu *v, const struct ex_key *k,
-		       struct ex_place *p)
+static inline bool find_place(struct exits *x, struct ex_vcpu *v, const struct ex_key *k,
+			      struct ex_place *p)
 {
 	struct ex_cell *c = ex_set_get(&v->set, k, x->vcpu_keys);
 
@@ -48,9 +51,15 @@ static bool find_place(struct exits *x, struct ex_vcpu *v, const struct ex_key *
 	p->cell = c;
 	p->direct = c->other;
 	p->idle = c->idle;
-	if (c->other && k->kind == KIND_VMEXIT)
+	if (!c->other) {
+		p->vm_cell = cell_vm(x, v, c, k);
+		return true;
+	}
+	p->vm_cell = vm_cell(x, v->vm, k);
+	if (p->vm_cell && !p->vm_cell->other)
+		p->idle = p->vm_cell->idle;
+	else if (k->kind == KIND_VMEXIT)
 		p->idle = kvm_names_idle(k->isa, k->key);
-	p->vm_cell = c->other ? vm_cell(x, v->vm, k) : cell_vm(x, v, c, k);
 	return true;
 }
 
@@ -400,7 +409,7 @@ static struct ex_key pair_key(enum kvm_kind kind, uint64_t key, uint32_t isa, ui
 }
 
 /* Keys that the source could not tell apart are `other` here as well, whatever place there is. */
-static bool find_other(struct exits *x, struct ex_vcpu *v, const struct ex_key *k,
+static void find_other(struct exits *x, struct ex_vcpu *v, const struct ex_key *k,
 		       struct ex_place *p)
 {
 	p->cell = ex_set_other(&v->set, k);
@@ -408,7 +417,6 @@ static bool find_other(struct exits *x, struct ex_vcpu *v, const struct ex_key *
 	p->direct = true;
 	p->idle = true; /* who knows: it is not in %EXIT */
 	x->lost += !p->cell; /* no memory */
-	return p->cell;
 }
 
 static void add_times(struct hist *h, const struct aggregate *a)
@@ -419,28 +427,78 @@ static void add_times(struct hist *h, const struct aggregate *a)
 		hist_merge(h, a->hist);
 }
 
-static void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a)
+static void add_times_twice(struct hist *h, struct hist *also, const struct aggregate *a)
 {
-	bool is_exit = a->kind == KIND_VMEXIT;
-	struct ex_key key = pair_key(a->kind, a->key, a->isa, a->dir);
-	struct ex_acc acc = {a->count, a->timed, a->sum_ns, a->min_ns, a->max_ns, a->sumsq};
-	struct ex_place p;
+	if (a->nfew)
+		hist_add_few_twice(h, also, a->few, a->nfew);
+	if (!a->hist)
+		return;
+	hist_merge(h, a->hist);
+	hist_merge(also, a->hist);
+}
 
-	if (a->other ? !find_other(x, v, &key, &p) : !find_place(x, v, &key, &p))
+static inline void add_sums(struct ex_acc *into, const struct aggregate *a)
+{
+	into->count += a->count;
+	if (!a->timed)
 		return;
-	v->touched = true;
+	if (!into->timed || a->min_ns < into->min)
+		into->min = a->min_ns;
+	if (a->max_ns > into->max)
+		into->max = a->max_ns;
+	into->timed += a->timed;
+	into->sum += a->sum_ns;
+	into->sumsq += a->sumsq;
+}
+
+/* Where an aggregate belongs; p->cell NULL: nowhere. */
+static inline void place_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a,
+				   struct ex_place *p)
+{
+	struct ex_key key = pair_key(a->kind, a->key, a->isa, a->dir);
+
+	p->cell = NULL;
+	if (a->kind >= KIND_NR || !(a->count || a->timed))
+		return;
+	if (a->other)
+		find_other(x, v, &key, p);
+	else
+		find_place(x, v, &key, p);
+	if (p->cell && p->vm_cell)
+		fetch(&p->vm_cell->now, sizeof(p->vm_cell->now) + sizeof(p->vm_cell->now_hist));
+}
+
+static inline void add_aggregate(struct exits *x, struct ex_vcpu *v, const struct aggregate *a,
+				 const struct ex_place *p)
+{
+	bool is_exit = a->kind == KIND_VMEXIT, busy = is_exit && !p->idle;
+
 	x->accesses += is_exit || a->kind == KIND_HALT ? 0 : a->count;
-	ex_acc_add(&p.cell->now, &acc);
-	if (p.direct && p.vm_cell)
-		ex_acc_add(&p.vm_cell->now, &acc);
-	if (p.vm_cell)
-		add_times(&p.vm_cell->now_hist, a);
+	v->exit_ns += busy ? a->within_ns : 0;
+	add_sums(&p->cell->now, a);
+	if (p->direct && p->vm_cell)
+		add_sums(&p->vm_cell->now, a);
+	if (p->vm_cell && busy)
+		add_times_twice(&p->vm_cell->now_hist, &v->hist, a);
+	else if (p->vm_cell || busy)
+		add_times(p->vm_cell ? &p->vm_cell->now_hist : &v->hist, a);
 	if (v->detail)
-		add_times(&p.cell->now_hist, a);
-	if (!is_exit || p.idle)
-		return;
-	v->exit_ns += a->within_ns;
-	add_times(&v->hist, a);
+		add_times(&p->cell->now_hist, a);
+}
+
+/* First where all belong, so that the cells come from memory together. */
+static void add_run(struct exits *x, struct ex_vcpu *v, const struct aggregate *a, size_t n)
+{
+	struct ex_place p[RUN];
+
+	for (size_t i = 0; i < n; i++)
+		place_aggregate(x, v, &a[i], &p[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (!p[i].cell)
+			continue;
+		v->touched = true;
+		add_aggregate(x, v, &a[i], &p[i]);
+	}
 }
 
 static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t pid, int32_t vcpu_id)
@@ -455,21 +513,37 @@ static struct ex_vcpu *vcpu_of(struct exits *x, int32_t tid, int32_t pid, int32_
 	return t ? t->v : NULL;
 }
 
+static bool is_exit_counted(const struct aggregate *a)
+{
+	return a->kind == KIND_VMEXIT && (a->count || a->timed);
+}
+
+/* So many are of one vCPU. */
+static size_t run_of(const struct exits *x, const struct aggregate *a, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && i < RUN && a[i].tid == a->tid && a[i].vcpu_id == a->vcpu_id &&
+	       (x->seen || !is_exit_counted(&a[i])))
+		i++;
+	return i;
+}
+
 void exits_aggregates(struct exits *x, const struct aggregate *a, size_t n)
 {
-	struct ex_vcpu *v = NULL;
-
 	exits_relate(x);
-	for (size_t i = 0; i < n; i++) {
-		bool seen = x->seen;
+	while (n) {
+		struct ex_vcpu *v;
+		size_t run;
 
 		/* Before its vCPU is looked for: whether events tell it depends on that. */
-		x->seen |= a[i].kind == KIND_VMEXIT && (a[i].count || a[i].timed);
-		if (!v || seen != x->seen || a[i].tid != a[i - 1].tid ||
-		    a[i].vcpu_id != a[i - 1].vcpu_id)
-			v = vcpu_of(x, a[i].tid, a[i].pid, a[i].vcpu_id);
-		if (v && a[i].kind < KIND_NR && (a[i].count || a[i].timed))
-			add_aggregate(x, v, &a[i]);
+		x->seen = x->seen || is_exit_counted(a);
+		run = run_of(x, a, n);
+		v = vcpu_of(x, a->tid, a->pid, a->vcpu_id);
+		if (v)
+			add_run(x, v, a, run);
+		a += run;
+		n -= run;
 	}
 }
 

@@ -23,6 +23,8 @@ int hist_add(struct hist *h, uint64_t ns, uint32_t n);
  * of each, how often in the low one. What is no octave is left out.
  */
 int hist_add_few(struct hist *h, const uint32_t *few, unsigned n);
+/* The same to two. */
+int hist_add_few_twice(struct hist *h, struct hist *also, const uint32_t *few, unsigned n);
 int hist_merge(struct hist *into, const struct hist *from);
 void hist_clear(struct hist *h); /* keeps the memory */
 void hist_trim(struct hist *h); /* frees octaves that are empty */

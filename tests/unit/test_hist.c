@@ -99,6 +99,44 @@ static void counters_saturate(void **state)
 	hist_free(&g);
 }
 
+/* Whatever octaves the two have and the steps are in: as if each were added alone. */
+static void few_steps_to_two_are_as_to_each(void **state)
+{
+	const uint64_t first[] = {0, 3, 40, 5000};
+	const unsigned at[] = {0,
+			       7,
+			       HIST_STEPS,
+			       5 * HIST_STEPS + 18,
+			       5 * HIST_STEPS + 20,
+			       40 * HIST_STEPS,
+			       HIST_OCTAVES * HIST_STEPS};
+	const unsigned nat = sizeof(at) / sizeof(at[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < 4 * 4 * nat * nat * nat; i++) {
+		const uint32_t few[] = {at[i / 16 % nat] << 16 | 0xffff,
+					at[i / 16 / nat % nat] << 16 | 1,
+					at[i / 16 / nat / nat] << 16 | 5};
+		unsigned n = 1 + i % 3;
+		struct hist a[2] = {{0}}, b[2] = {{0}};
+
+		for (unsigned k = 0; k < 2; k++) {
+			hist_add(&a[k], first[k ? i / 4 % 4 : i % 4], UINT32_MAX - 0xffff);
+			hist_add(&b[k], first[k ? i / 4 % 4 : i % 4], UINT32_MAX - 0xffff);
+			assert_int_equal(hist_add_few(&b[k], few, n), 0);
+		}
+		assert_int_equal(hist_add_few_twice(&a[0], &a[1], few, n), 0);
+		for (unsigned k = 0; k < 2; k++) {
+			assert_int_equal(a[k].used, b[k].used);
+			assert_memory_equal(a[k].octave, b[k].octave,
+					    sizeof(*a[k].octave) *
+						    (unsigned)__builtin_popcountll(a[k].used));
+			hist_free(&a[k]);
+			hist_free(&b[k]);
+		}
+	}
+}
+
 /* A step given by its number is where a time of that step goes. */
 static void few_steps_are_where_their_times_go(void **state)
 {
@@ -260,6 +298,7 @@ int main(void)
 		cmocka_unit_test(empty_huge_and_nan),
 		cmocka_unit_test(counters_saturate),
 		cmocka_unit_test(few_steps_are_where_their_times_go),
+		cmocka_unit_test(few_steps_to_two_are_as_to_each),
 		cmocka_unit_test(few_steps_that_are_none),
 		cmocka_unit_test(merge_is_the_sum_and_clear_keeps_memory),
 		cmocka_unit_test(quantiles_of_both_are_those_of_the_sum),
