@@ -30,6 +30,7 @@ struct kvm_beside {
 	bool chosen; /* kvm_exit is chosen for the threads */
 	unsigned where_period; /* of how many one, 0: not known yet */
 	unsigned open; /* the rings of all CPUs are: one of so many, 0 closed */
+	uint64_t taken; /* one by one, and not told yet */
 	uint64_t lost; /* of these, while they are drained */
 	bool may_lack; /* they were full, and nobody knows how many were lost */
 	struct sample batch[BATCH];
@@ -38,10 +39,11 @@ struct kvm_beside {
 
 /* ---- from records to samples ---- */
 
-static void tell(const struct kvm_beside *b, bool code, const struct sample *s, size_t n)
+static void tell(struct kvm_beside *b, bool code, const struct sample *s, size_t n)
 {
 	const struct sink *to = b->env->sink;
 
+	b->taken += n;
 	if (code && to->code)
 		to->code(to->ctx, s, n);
 	if (to->exits)
@@ -117,6 +119,17 @@ static void tell_lost(const struct kvm_beside *b, uint64_t n)
 		to->code_lost(to->ctx, n);
 }
 
+/* Each costs the vCPU that makes it, whatever it is taken for. */
+static void tell_taken(struct kvm_beside *b)
+{
+	const struct sink *to = b->env->sink;
+	const struct program_cost c = {.singles = b->taken};
+
+	if (b->taken && to->program_cost)
+		to->program_cost(to->ctx, &c);
+	b->taken = 0;
+}
+
 static void drain_all(struct kvm_beside *b, int64_t watermark)
 {
 	(void)perf_rings_drain(b->rings, watermark, on_batch, b);
@@ -143,6 +156,7 @@ void kvm_beside_drain(struct kvm_beside *b, int64_t watermark)
 		drain_all(b, watermark);
 	thread_events_drain(b->threads, watermark);
 	tell_lost_of_threads(b);
+	tell_taken(b);
 }
 
 /* ---- of all VMs ---- */

@@ -27,7 +27,10 @@ void kvm_beside_demand(struct kvm_beside *b, const struct demand *d);
 void kvm_beside_pace(struct kvm_beside *b, uint64_t exits, int64_t passed);
 /* Opens and closes by demand, also as CPUs and threads come and go; on: programs count exits. */
 void kvm_beside_follow(struct kvm_beside *b, bool on);
-/* Tells sink.code and sink.exits what came up to `watermark` (ns), and sink.code_lost. */
+/*
+ * Tells sink.code and sink.exits what came up to `watermark` (ns), sink.code_lost, and by
+ * sink.program_cost how many were taken.
+ */
 void kvm_beside_drain(struct kvm_beside *b, int64_t watermark);
 
 #endif

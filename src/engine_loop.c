@@ -151,6 +151,8 @@ static void apply_demand(struct engine *e)
 	all.kinds &= ~all.given_up;
 	if (e->governor.no_slices)
 		all.slices = 0;
+	if (e->governor.no_code)
+		all.exit_code = false;
 	if (e->governor.no_waits)
 		all.waits = all.waits_all = false;
 	all.exit_where = all.samples && e->exit_where;

@@ -68,7 +68,7 @@ double governor_self(struct governor *g, int64_t now, unsigned ncpu)
 
 static double estimate_guest(const struct snapshot *s)
 {
-	double events = (double)s->stream.events, samples;
+	double events = (double)s->stream.events + (double)s->host.singles, samples;
 
 	if (s->dt <= 0 || !s->host.ncpu)
 		return 0;
@@ -107,6 +107,14 @@ static bool slices_off(struct governor *g, const struct snapshot *s)
 	return true;
 }
 
+static bool code_off(struct governor *g, const struct snapshot *s)
+{
+	if (g->no_code || !matters(g, s, (double)s->host.singles * EVENT_COST_NS))
+		return false;
+	g->no_code = true;
+	return true;
+}
+
 static bool exit_off_off(struct governor *g, const struct snapshot *s)
 {
 	if (g->no_exit_off || !matters(g, s, (double)s->host.exit_off_ns))
@@ -138,7 +146,7 @@ static bool drop_one(struct governor *g, const struct snapshot *s)
 
 bool governor_gave_up(const struct governor *g)
 {
-	return g->dropped || g->no_slices || g->no_exit_off || g->no_waits;
+	return g->dropped || g->no_slices || g->no_code || g->no_exit_off || g->no_waits;
 }
 
 bool governor_look(struct governor *g, const struct snapshot *s)
@@ -155,15 +163,15 @@ bool governor_look(struct governor *g, const struct snapshot *s)
 		    cost > g->max_pct / 2)
 			return false;
 		g->dropped = 0;
-		g->no_slices = g->no_waits = g->no_exit_off = false;
+		g->no_slices = g->no_code = g->no_waits = g->no_exit_off = false;
 		g->sample_shift = 0;
 		return true;
 	}
 	if (!g->over_since)
 		g->over_since = s->time;
 	if (s->time - g->over_since < PATIENCE ||
-	    !(sample_less(g, s) || slices_off(g, s) || exit_off_off(g, s) || waits_off(g, s) ||
-	      drop_one(g, s)))
+	    !(sample_less(g, s) || slices_off(g, s) || code_off(g, s) || exit_off_off(g, s) ||
+	      waits_off(g, s) || drop_one(g, s)))
 		return false;
 	g->over_since = s->time;
 	g->retry_at = s->time + g->backoff;
@@ -190,6 +198,8 @@ const char *governor_text(const struct governor *g, char *buf, unsigned long siz
 		at = add_text(buf, size, at, "waits");
 	if (g->no_exit_off)
 		at = add_text(buf, size, at, "exits' time without a CPU");
+	if (g->no_code)
+		at = add_text(buf, size, at, "the code that makes exits");
 	if (g->no_slices)
 		at = add_text(buf, size, at, "single events");
 	if (g->sample_shift)

@@ -16,6 +16,7 @@ struct governor {
 	unsigned dropped; /* KIND_BIT of what was given up; KIND_VMEXIT: entry and exit */
 	bool no_waits; /* nobody watches who has the CPU any more */
 	bool no_slices; /* the selected vCPU's events are not taken one by one any more */
+	bool no_code; /* nor are exits, for which code makes them */
 	bool no_exit_off; /* exits are not told apart any more by whether they had a CPU */
 	uint8_t sample_shift; /* samples are taken 2^n times more seldom; before kinds are dropped
 			       */

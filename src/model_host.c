@@ -382,6 +382,7 @@ int model_host_rows(struct commit *c)
 	row->waits_ns = m->waiting.ns;
 	row->exit_off_ns = m->counting.switches_ns;
 	row->counting_ns = m->counting.ns;
+	row->singles = m->counting.singles;
 	row->discovering = m->discovering;
 	row->discovered = m->discovered;
 	return 0;

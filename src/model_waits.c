@@ -63,6 +63,7 @@ void model_on_program_cost(void *ctx, const struct program_cost *c)
 	to->ns += c->ns;
 	to->switches += c->switches;
 	to->switches_ns += c->switches_ns;
+	to->singles += c->singles;
 }
 
 /* ---- rows ---- */

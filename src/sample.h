@@ -249,6 +249,7 @@ struct program_cost {
 	uint64_t ns; /* of this interval, measured now and then */
 	uint64_t switches; /* changes of tasks among what they were called for */
 	uint64_t switches_ns; /* of ns: for these */
+	uint64_t singles; /* exits that were taken one by one beside these programs' counts */
 };
 
 /* One reading of a thread's /proc counters; what is absent has its has_ flag clear. */

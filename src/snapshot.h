@@ -400,6 +400,7 @@ struct snap_host {
 	 * CPU.
 	 */
 	uint64_t waits_ns, counting_ns, exit_off_ns;
+	uint64_t singles; /* exits that were taken one by one beside their counts */
 	bool root;
 	unsigned discovering, discovered; /* "discovering 214/1000"; equal: done */
 };

@@ -203,6 +203,7 @@ static const struct store_field host_fields[] = {
 	ONE(45, U64, struct snap_host, counting_ns),
 	ONE(46, U64, struct snap_host, code_lost),
 	ONE(47, U64, struct snap_host, code_lost_total),
+	ONE(48, U64, struct snap_host, singles),
 	END,
 };
 

@@ -417,6 +417,7 @@ static void merge_host(struct snap_host *into, const struct snap_host *from)
 	into->exit_off_ns += from->exit_off_ns;
 	into->waits_ns += from->waits_ns;
 	into->counting_ns += from->counting_ns;
+	into->singles += from->singles;
 	if (from->unwatched_ns > into->unwatched_ns) {
 		into->unwatched_ns = from->unwatched_ns;
 		into->unwatched = from->unwatched;

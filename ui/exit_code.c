@@ -88,5 +88,5 @@ void exit_code_draw(const struct pane_ctx *c, const struct area *a, const struct
 	else if (!draw_rows(c, &below, e))
 		area_text(&below, 0, 1, ROLE_DIM,
 			  c->vm->code_known ? "no exit of it said where the guest was"
-					    : "it is counted from now on");
+					    : "it is counted from now on, within --max-overhead");
 }

@@ -80,6 +80,40 @@ static void single_events_go_first(void **state)
 	assert_false(g.no_slices);
 }
 
+/* Exits taken one by one of a VM, for the code that makes them, beside their counts. */
+static void single_exits_cost_as_much(void **state)
+{
+	struct governor g;
+	struct snapshot s = interval(NS_PER_S, 1000000);
+	char text[80];
+
+	(void)state;
+	s.host.events_by = EVENTS_BY_BPF;
+	s.host.singles = 10000;
+	governor_init(&g, 2);
+	assert_false(governor_look(&g, &s));
+	assert_true(g.guest_pct > 1.27 && g.guest_pct < 1.29);
+	s.host.singles = 100000;
+	s.host.waits_ns = 3000000;
+	assert_false(governor_look(&g, &s));
+	s.time += 3 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_true(g.no_code && !g.no_slices && !g.no_waits && !g.dropped);
+	assert_true(governor_gave_up(&g));
+	assert_string_equal(governor_text(&g, text, sizeof(text)), "the code that makes exits");
+	s.host.singles = 0;
+	s.time += 40 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_false(g.no_code);
+	/* Where they are few nothing is won without them. */
+	s.host.singles = 100;
+	s.host.waits_ns = 30000000;
+	assert_false(governor_look(&g, &s));
+	s.time += 3 * NS_PER_S;
+	assert_true(governor_look(&g, &s));
+	assert_true(g.no_waits && !g.no_code);
+}
+
 /* A host that changes tasks all the time: who had the CPU is what VMs are left without first. */
 static void waits_go_before_kinds(void **state)
 {
@@ -227,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quiet_host_drops_nothing),
 		cmocka_unit_test(single_events_go_first),
+		cmocka_unit_test(single_exits_cost_as_much),
 		cmocka_unit_test(waits_go_before_kinds),
 		cmocka_unit_test(programs_cost_what_was_measured),
 		cmocka_unit_test(drops_in_order_after_patience),

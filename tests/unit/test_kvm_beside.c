@@ -20,6 +20,7 @@ struct told {
 	uint64_t code_a, code_b, code_others; /* of guests a and b; of whoever else is here */
 	uint64_t exits_a;
 	uint64_t lost, lost_calls;
+	uint64_t taken; /* as the governor is told */
 };
 
 struct run {
@@ -58,6 +59,15 @@ static void on_code_lost(void *ctx, uint64_t n)
 	r->told.lost_calls++;
 }
 
+static void on_cost(void *ctx, const struct program_cost *c)
+{
+	struct run *r = ctx;
+
+	assert_false(c->waits);
+	assert_int_equal(c->ns, 0);
+	r->told.taken += c->singles;
+}
+
 static unsigned event_named(const char *name)
 {
 	unsigned i = 0;
@@ -85,6 +95,7 @@ static void setup(struct run *r, bool small_rings)
 				  .code = on_code,
 				  .code_lost = on_code_lost,
 				  .exits = on_exits,
+				  .program_cost = on_cost,
 				  .ips_ctx = r};
 
 	memset(r, 0, sizeof(*r));
@@ -134,6 +145,7 @@ static void one_vm_and_no_other(void **state)
 	exits(&r.live.a, 100);
 	take(&r);
 	assert_int_equal(r.told.code_a + r.told.exits_a, 0);
+	assert_int_equal(r.told.taken, 0);
 	d.vm = r.live.a.inv->id;
 	ask(&r, &d);
 	want = exits(&r.live.a, 1000);
@@ -143,6 +155,7 @@ static void one_vm_and_no_other(void **state)
 	want += exits(&r.live.a, 500);
 	take(&r);
 	assert_int_equal(r.told.code_a, want);
+	assert_int_equal(r.told.taken, want);
 	assert_true(runs(&r.live.b) > 0);
 	assert_int_equal(r.told.code_b + r.told.code_others, 0);
 	assert_int_equal(perf_rings_cpus(r.rings), 0); /* no ring takes those of all */
