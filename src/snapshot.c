@@ -236,3 +236,24 @@ unsigned snap_callers(const struct snap_symbol *x, bool total, struct snap_calle
 	}
 	return n;
 }
+
+static void add_caller(struct snap_symbol *into, const struct snap_caller *from)
+{
+	for (unsigned i = 0; i < SNAP_CALLERS && *from->name; i++) {
+		struct snap_caller *x = &into->caller[i];
+
+		if (!*x->name)
+			*x = (struct snap_caller){.name = from->name,
+						  .samples_total = from->samples_total};
+		else if (strcmp(x->name, from->name) != 0)
+			continue;
+		x->samples += from->samples;
+		return;
+	}
+}
+
+void snap_callers_add(struct snap_symbol *into, const struct snap_symbol *from)
+{
+	for (unsigned i = 0; i < SNAP_CALLERS; i++)
+		add_caller(into, &from->caller[i]);
+}

@@ -464,6 +464,12 @@ void snapshot_unref(struct snapshot *s); /* any thread; NULL is fine */
 unsigned snap_callers(const struct snap_symbol *x, bool total,
 		      struct snap_caller out[SNAP_CALLERS]);
 
+/*
+ * Adds what called it in an earlier interval, by name; `into` has the totals of the later one. A
+ * caller that finds no place is left out.
+ */
+void snap_callers_add(struct snap_symbol *into, const struct snap_symbol *from);
+
 /* Is one of its VMs a guess of what /proc shows without root? Then their number is one. */
 bool snapshot_any_guessed(const struct snapshot *s);
 /* Could nothing be looked for, as without a descriptor? Then that there are none says nothing. */

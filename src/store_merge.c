@@ -428,27 +428,10 @@ static void merge_host(struct snap_host *into, const struct snap_host *from)
 	merge_samples(&into->other_sym, &from->other_sym);
 }
 
-/* By name; of a caller that found no place nothing is known. */
-static void merge_caller(struct snap_symbol *into, const struct snap_caller *from)
-{
-	for (unsigned i = 0; i < SNAP_CALLERS && *from->name; i++) {
-		struct snap_caller *x = &into->caller[i];
-
-		if (!*x->name)
-			*x = (struct snap_caller){.name = from->name,
-						  .samples_total = from->samples_total};
-		else if (strcmp(x->name, from->name) != 0)
-			continue;
-		x->samples += from->samples;
-		return;
-	}
-}
-
 static void merge_symbol(struct snap_symbol *into, const struct snap_symbol *from)
 {
 	into->samples += from->samples;
-	for (unsigned i = 0; i < SNAP_CALLERS; i++)
-		merge_caller(into, &from->caller[i]);
+	snap_callers_add(into, from);
 }
 
 static void merge_row(enum store_table_id id, void *into, const void *from)
