@@ -439,16 +439,14 @@ static void add_times_twice(struct hist *h, struct hist *also, const struct aggr
 
 static inline void add_sums(struct ex_acc *into, const struct aggregate *a)
 {
-	into->count += a->count;
-	if (!a->timed)
-		return;
-	if (!into->timed || a->min_ns < into->min)
-		into->min = a->min_ns;
-	if (a->max_ns > into->max)
-		into->max = a->max_ns;
-	into->timed += a->timed;
-	into->sum += a->sum_ns;
-	into->sumsq += a->sumsq;
+	const struct ex_acc acc = {.count = a->count,
+				   .timed = a->timed,
+				   .sum = a->sum_ns,
+				   .min = a->min_ns,
+				   .max = a->max_ns,
+				   .sumsq = a->sumsq};
+
+	ex_acc_add(into, &acc);
 }
 
 /* Where an aggregate belongs; p->cell NULL: nowhere. */
