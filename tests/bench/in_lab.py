@@ -50,13 +50,13 @@ def start(command):
 
 
 def settled(pid):
-    """Until it took little CPU for a second: it has started and waits for events."""
-    end, before = time.monotonic() + 60, procs.cpu_ms(pid)
-    while time.monotonic() < end:
+    """Until it took little CPU for three seconds on end: it has started and waits for events. One would not do: a
+    watcher that starts also waits, for the kernel to attach what it asked for."""
+    end, before, quiet = time.monotonic() + 90, procs.cpu_ms(pid), 0
+    while time.monotonic() < end and quiet < 3:
         time.sleep(1)
         now = procs.cpu_ms(pid)
-        if now - before < 300:
-            return
+        quiet = quiet + 1 if now - before < 300 else 0
         before = now
 
 
