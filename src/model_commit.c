@@ -302,13 +302,26 @@ static double steal_shown(const struct snap_vm *row)
 	return value_has(row->steal_max) ? row->steal_max.v : row->use.steal.v;
 }
 
+/*
+ * In exits and on a CPU: without one it waits, and steal says that. Where nobody tells how much of
+ * the exits that is, all of the steal may be: a host takes a CPU away behind an exit.
+ */
+static struct value exits_on_cpu(const struct snap_vm *row)
+{
+	struct value v = row->ex.pct;
+
+	if (value_has(row->ex.on_pct))
+		return row->ex.on_pct;
+	if (value_has(v) && value_has(row->use.steal))
+		v.v -= row->use.steal.v < v.v ? row->use.steal.v : v.v;
+	return v;
+}
+
 static void put_why(struct commit *c, struct snap_vm *row)
 {
 	double steal = against(row->use.steal, STEAL_NOTICE);
 	double worst = against(row->steal_max, WHY_STEAL_MAX_PCT);
-	/* Without a CPU it waits, and steal says that. */
-	double exits =
-		against(value_has(row->ex.on_pct) ? row->ex.on_pct : row->ex.pct, WHY_EXIT_PCT);
+	double exits = against(exits_on_cpu(row), WHY_EXIT_PCT);
 	double symbol = symbol_against(&row->sym);
 
 	if (!value_has(row->ex.pct) && row->nvcpu)

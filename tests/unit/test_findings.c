@@ -220,6 +220,45 @@ static void exits(void **state)
 	findings_free(f);
 }
 
+/* What it waited for a CPU in exits is steal's to tell; where nobody tells it, steal is held
+ * against them. */
+static void exits_without_a_cpu(void **state)
+{
+	struct findings *f = findings_new();
+	struct host h = quiet(SEC);
+	const struct snap_finding *x;
+
+	(void)state;
+	h.vm[0].ex.pct = value_known(97);
+	h.vm[0].ex.top = "interrupt";
+	h.vm[0].ex.top_pct = value_known(100);
+	h.vm[0].ex.off_pct = h.vm[0].ex.on_pct = value_na(WHY_NO_SWITCHES);
+	h.vm[0].use.steal = value_known(92);
+	findings_make(f, h.s);
+	assert_int_equal(h.s->nfindings, 0);
+	h.vm[0].use.steal = value_known(60);
+	findings_make(f, h.s);
+	x = only(h.s, "exits");
+	assert_string_equal(x->text,
+			    "web01: 97% of its vCPUs' time is in exits, interrupt 100% of it");
+	assert_int_equal(x->level, 2);
+	snapshot_unref(h.s);
+	findings_free(f);
+
+	f = findings_new();
+	h = quiet(SEC);
+	h.vm[0].ex.pct = value_known(60);
+	h.vm[0].ex.off_pct = value_known(5); /* steal is elsewhere, then: behind wake-ups */
+	h.vm[0].use.steal = value_known(50);
+	findings_make(f, h.s);
+	x = only(h.s, "exits");
+	assert_string_equal(x->text,
+			    "web01: 60% of its vCPUs' time is in exits (5% without a CPU)");
+	assert_int_equal(x->level, 3);
+	snapshot_unref(h.s);
+	findings_free(f);
+}
+
 static void an_open_exit(void **state)
 {
 	struct findings *f = findings_new();
@@ -378,6 +417,7 @@ int main(void)
 		cmocka_unit_test(its_own_quota),
 		cmocka_unit_test(a_quota_that_it_shares),
 		cmocka_unit_test(exits),
+		cmocka_unit_test(exits_without_a_cpu),
 		cmocka_unit_test(an_open_exit),
 		cmocka_unit_test(two_on_one_cpu),
 		cmocka_unit_test(siblings_busy_while_a_core_idles),

@@ -324,6 +324,29 @@ static void exits_are_the_reason(void **state)
 	fixture_free(&f);
 }
 
+/* A CPU is taken away behind an exit: nobody tells, but such exits are long because it waits. */
+static void starved_in_exits(void **state)
+{
+	struct fixture f = fixture_new(8, 64);
+	struct snapshot *s;
+
+	(void)state;
+	fixture_vm(&f, "web01", 100, 1);
+	read_thread(&f, 101, 1 * SEC, 0, 0, 1);
+	commit_drop(&f, 1 * SEC);
+	ev_exit(&f, 1 * SEC + 10 * MS, 101, 0, 0x60);
+	ev_entry(&f, 1 * SEC + 980 * MS, 101, 0);
+	read_thread(&f, 101, 2 * SEC, 330 * MS, 670 * MS, 2);
+	s = commit(&f, 2 * SEC);
+	near(s->vms[0].ex.pct.v, 97);
+	assert_false(value_has(s->vms[0].ex.on_pct));
+	near(s->vms[0].use.steal.v, 67);
+	assert_int_equal(s->vms[0].why, WHY_ROW_STEAL);
+	assert_string_equal(s->vms[0].why_text, "steal 67%");
+	snapshot_unref(s);
+	fixture_free(&f);
+}
+
 static void read_host(struct fixture *f, int64_t t, const struct cpu_reading *cpu, unsigned n)
 {
 	struct host_reading h = {.time = t,
@@ -592,6 +615,7 @@ int main(void)
 		cmocka_unit_test(a_vm_that_ended_has_no_figures),
 		cmocka_unit_test(steal_of_no_vcpu_is_the_vms),
 		cmocka_unit_test(exits_are_the_reason),
+		cmocka_unit_test(starved_in_exits),
 		cmocka_unit_test(guest_time_of_another_thread),
 		cmocka_unit_test(a_task_uses_no_more_than_there_is),
 		cmocka_unit_test(the_host_line_sums_to_100),
