@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf_access.h"
@@ -24,6 +25,7 @@
 
 #define SOURCE "vpmu"
 #define FROM_FILE "works: debugfs kvm/*/vcpu*/pmu"
+#define KVM_DIR "sys/kernel/debug/kvm"
 #define A_TICK 64 /* vCPUs */
 #define TEXT_MAX 8192 /* of the file: 48 counters have 7 KiB */
 #define LINGER_NS (60 * NS_PER_S) /* what guests wrote is kept in mind for those who come back */
@@ -101,9 +103,17 @@ static void say(struct vpmu *p)
 			NULL);
 }
 
+static bool debugfs_gone(const struct vpmu *p)
+{
+	struct stat st;
+
+	return sysroot_stat(p->env->root, KVM_DIR, &st) != 0;
+}
+
 static void load(struct vpmu *p)
 {
 	const struct sink *s = p->env->sink;
+	char why[PROBE_TEXT];
 	struct kvm_reason r;
 	int rc = try(p->env, &p->msrs);
 
@@ -118,7 +128,9 @@ static void load(struct vpmu *p)
 		return;
 	}
 	bpf_why_not(p->env->root, rc, &r);
-	s->source(s->ctx, SOURCE, SOURCE_OFF, r.why, r.mend[0] ? r.mend : NULL);
+	snprintf(why, sizeof(why), "%.180s%s", r.why,
+		 debugfs_gone(p) ? "; and /" KVM_DIR " is not there" : "");
+	s->source(s->ctx, SOURCE, SOURCE_OFF, why, r.mend[0] ? r.mend : NULL);
 }
 
 static void unload(struct vpmu *p)
@@ -174,8 +186,8 @@ static size_t accesses_of(const struct vpmu *p, pid_t tid, struct pmu_access *ou
 
 static int read_file(struct vpmu *p, const struct inv_vcpu *v)
 {
-	ssize_t n = sysroot_readf(p->env->root, p->text, sizeof(p->text),
-				  "sys/kernel/debug/kvm/%s/vcpu%d/pmu", v->vm->key, v->kvm_id);
+	ssize_t n = sysroot_readf(p->env->root, p->text, sizeof(p->text), KVM_DIR "/%s/vcpu%d/pmu",
+				  v->vm->key, v->kvm_id);
 	int rc = n < 0 ? (int)n : pmu_parse(p->text, (size_t)n, &p->state);
 
 	if (!rc)
@@ -205,6 +217,22 @@ static void say_unknown(struct vpmu *p, int err)
 	s->source(s->ctx, SOURCE, p->msrs || p->has_file ? SOURCE_PARTIAL : SOURCE_OFF, why, NULL);
 }
 
+/* debugfs was unmounted; it may come back. What guests write is told still. */
+static void see_it_gone(struct vpmu *p)
+{
+	const struct sink *s = p->env->sink;
+
+	if (!p->has_file || !debugfs_gone(p))
+		return;
+	p->has_file = false;
+	if (p->msrs)
+		s->source(s->ctx, SOURCE, SOURCE_PARTIAL,
+			  "inferred from what guests write: /" KVM_DIR " is gone", NULL);
+	else
+		s->source(s->ctx, SOURCE, SOURCE_OFF, "/" KVM_DIR " is gone",
+			  "mount -t debugfs debugfs /sys/kernel/debug");
+}
+
 static bool is_one(const struct inv_vcpu *v)
 {
 	return v->thread && v->thread->nvcpus == 1;
@@ -222,6 +250,8 @@ static void read_vcpu(struct vpmu *p, struct inv_vcpu *v)
 	if (!rc && !p->has_file) {
 		p->has_file = true;
 		say(p);
+	} else if (rc == -ENOENT) {
+		see_it_gone(p);
 	} else if (rc) {
 		say_unknown(p, rc);
 	}

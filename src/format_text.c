@@ -128,6 +128,15 @@ static void put_missing(struct format_state *f, struct out *o, const struct snap
 	f->told = off;
 }
 
+/* NULL: it is not off. */
+static const struct snap_source *source_off(const struct snapshot *s, const char *name)
+{
+	for (size_t i = 0; i < s->nsources; i++)
+		if (strcmp(s->sources[i].name, name) == 0 && s->sources[i].state == SOURCE_OFF)
+			return &s->sources[i];
+	return NULL;
+}
+
 /* Of guests' PMUs first why a counter may lie; and no rows are no mystery. */
 static void put_pmu(struct out *o, const struct batch_query *q, const struct snapshot *s,
 		    size_t nrows)
@@ -139,9 +148,14 @@ static void put_pmu(struct out *o, const struct batch_query *q, const struct sna
 		format_escaped(o, text_escape, s->host.pmu_why);
 		out_text(o, "\n");
 	}
-	if (!nrows && !q->when && s->dt)
-		out_text(o, "# pmu: no counters: no guest that is asked for has touched its PMU "
-			    "since kvmtop looks\n");
+	if (nrows || q->when || !s->dt)
+		return;
+	out_text(o, "# pmu: no counters: ");
+	if (source_off(s, "vpmu"))
+		format_escaped(o, text_escape, source_off(s, "vpmu")->why);
+	else
+		out_text(o, "no guest that is asked for has touched its PMU since kvmtop looks");
+	out_text(o, "\n");
 }
 
 /* Names are not cut as on a screen: with more room most of them leave the columns in line. */

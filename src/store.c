@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "store_priv.h"
@@ -162,6 +164,24 @@ static bool schema_ok(struct store *st)
 	return ok;
 }
 
+/*
+ * There both kinds of locks are one, so that ours keeps SQLite's out; and a log in memory that two
+ * hosts share there is none.
+ */
+static bool on_network(const char *path)
+{
+	static const unsigned long types[] = {NFS_SUPER_MAGIC, V9FS_MAGIC, CIFS_SUPER_MAGIC,
+					      SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC};
+	struct statfs sf;
+
+	if (statfs(path, &sf))
+		return false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if ((unsigned long)sf.f_type == types[i])
+			return true;
+	return false;
+}
+
 /* A file that could not be looked at or prepared, in words of what stands in the way. */
 static int fail_sqlite(struct store *st, int rc, char *err, size_t size, const char *path)
 {
@@ -171,7 +191,9 @@ static int fail_sqlite(struct store *st, int rc, char *err, size_t size, const c
 	if (rc == -ENOSPC)
 		why = "no room left on its file system";
 	else if (rc == -EBUSY)
-		why = "another program has it locked";
+		why = on_network(path) ? "its file system is a network's, which has not the locks "
+					 "for it: record into a local folder"
+				       : "another program has it locked";
 	else if (code == SQLITE_NOTADB)
 		why = "not a recording of kvmtop: it is no database";
 	else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)

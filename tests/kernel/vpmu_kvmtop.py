@@ -97,6 +97,22 @@ def stopped_at_once(g, top):
     n.ok(n.every(b > a for a, b in zip(before[:2], after[:2])), "let go they go on", (before, after))
 
 
+def without_debugfs(g, top):
+    """It is unmounted under kvmtop and mounted again: said, and the counters come back."""
+    n.sh("umount", n.DEBUGFS)
+    try:
+        r = top.until(lambda r: any(x["name"] == "vpmu" and x["state"] == "off" for x in r["sources"]), 60,
+                      "debugfs goes: nothing tells of PMUs")
+    finally:
+        n.sh("mount", "-t", "debugfs", "debugfs", n.DEBUGFS)
+    if r:
+        n.same(next((x["why"], x["mend"]) for x in r["sources"] if x["name"] == "vpmu"),
+               ("/sys/kernel/debug/kvm is gone", "mount -t debugfs debugfs /sys/kernel/debug"), "which is said, and what mends it")
+        n.ok(not (vcpu_of(r, g.p.pid) or {}).get("pmu_counters"), "no counters without", vcpu_of(r, g.p.pid))
+    r = top.until(lambda r: looking(r) and shown(r, g.p.pid), 60, "it comes back: the counters are shown")
+    n.ok(r, "it comes back: the counters are shown")
+
+
 def written(i):
     """What the guest wrote last to counter i's select, as a row has it."""
     return f"{COUNTERS[i][0] | s.ON | (s.INTERRUPT if i == 1 else 0):#x}"
@@ -135,6 +151,7 @@ def main():
         (as_the_file_says if patched else as_the_guest_wrote)(g, top)
         if patched:
             stopped_at_once(g, top)
+            without_debugfs(g, top)
     top.end()
     g.go()
     g.wait()

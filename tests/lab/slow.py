@@ -121,6 +121,14 @@ def recorded():
     n.same((what, count), (["io", "KVM_EXIT_IO"], 10), "a recording has them, and replay lists them")
 
 
+def not_on_a_network():
+    """$RESULTS is the machine's outside, by 9p: SQLite gets no locks there, and kvmtop says that and not whose they are."""
+    p = subprocess.run([n.KVMTOP, "record", "-o", os.path.join(os.environ["RESULTS"], "net.db"), "-d", "1"], text=True,
+                       capture_output=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
+    n.ok(p.returncode == 1 and "a network's, which has not the locks for it: record into a local folder" in p.stderr,
+         "no recording on a file system of a network", p.stderr)
+
+
 def intervals(db):
     try:
         with sqlite3.connect(f"file:{db}?mode=ro", uri=True) as c:
@@ -138,6 +146,7 @@ def main():
     live_limit()
     n.end_children()
     recorded()
+    not_on_a_network()
     n.done()
 
 

@@ -21,6 +21,7 @@ struct asked {
 	bool reverse, total, whole;
 	bool less; /* CPUs are not known, and the first VM is a guess */
 	bool blind; /* VMs could not be looked for */
+	bool no_pmu; /* nothing tells of guests' PMUs */
 	int records;
 };
 
@@ -45,6 +46,11 @@ static char *record(const struct format *f, struct asked a)
 		m.s.nvms = m.s.nvcpus = m.s.nexits = m.s.nfindings = 0;
 		m.source[0].name = "vms";
 	}
+	if (a.no_pmu)
+		m.source[0] = (struct snap_source){.name = "vpmu",
+						   .state = SOURCE_OFF,
+						   .why = "debugfs/kvm is \x1bgone",
+						   .mend = "mount it"};
 	job.query = (struct batch_query){
 		.table = batch_table_find(a.table ? a.table : f->default_table),
 		.filter = filter,
@@ -134,6 +140,9 @@ static void text_of_pmus_says_why(void **state)
 	assert_non_null(strstr(got,
 			       "\n# pmu: kvm.enable_pmu=N\n# pmu: no counters: no guest that is "
 			       "asked for has touched its PMU since kvmtop looks\nTIME "));
+	free(got);
+	got = record(&format_text, (struct asked){.table = "pmu", .no_pmu = true});
+	assert_non_null(strstr(got, "# pmu: no counters: debugfs/kvm is \\egone\n"));
 	free(got);
 	got = record(&format_text, (struct asked){.table = "vm"});
 	assert_null(strstr(got, "# pmu"));
