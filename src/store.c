@@ -4,14 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "store_priv.h"
@@ -165,21 +163,15 @@ static bool schema_ok(struct store *st)
 }
 
 /*
- * There both kinds of locks are one, so that ours keeps SQLite's out; and a log in memory that two
- * hosts share there is none.
+ * On file systems of a network both kinds of locks are one, so that ours keeps SQLite's out: then
+ * without ours the file can be read. (Nor has such a one a log in memory that two hosts share.)
  */
-static bool on_network(const char *path)
+static bool kept_out_by_ours(struct store *st)
 {
-	static const unsigned long types[] = {NFS_SUPER_MAGIC, V9FS_MAGIC, CIFS_SUPER_MAGIC,
-					      SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC};
-	struct statfs sf;
+	int64_t v;
 
-	if (statfs(path, &sf))
-		return false;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if ((unsigned long)sf.f_type == types[i])
-			return true;
-	return false;
+	return st->lock >= 0 && !flock(st->lock, LOCK_UN) &&
+	       number_of(st, APPLICATION, &v) != -EBUSY;
 }
 
 /* A file that could not be looked at or prepared, in words of what stands in the way. */
@@ -191,9 +183,10 @@ static int fail_sqlite(struct store *st, int rc, char *err, size_t size, const c
 	if (rc == -ENOSPC)
 		why = "no room left on its file system";
 	else if (rc == -EBUSY)
-		why = on_network(path) ? "its file system is a network's, which has not the locks "
-					 "for it: record into a local folder"
-				       : "another program has it locked";
+		why = kept_out_by_ours(st)
+			      ? "its file system is a network's, which has not the locks "
+				"for it: record into a local folder"
+			      : "another program has it locked";
 	else if (code == SQLITE_NOTADB)
 		why = "not a recording of kvmtop: it is no database";
 	else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
