@@ -31,10 +31,12 @@ def put(path, text):
 
 
 def large_host():
-    """Finding 1,500 VMs takes longer than an interval: the first record has them all, with figures."""
+    """Finding 1,500 VMs takes longer than an interval: the first record has them all, with figures. Under a sanitizer a third
+    of them does: more is not found in the time that a first record waits."""
+    size = 500 if n.SANITIZED else 1500
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMP", "/tmp")) as root:
         tail = " 1 0 0 0 9 0 0 0 20 0 1 0 5000 1 4 " + "0 " * 19 + "9 0 0 0 0 0 0 0 0 0\n"
-        for pid in range(1000, 4000, 2):
+        for pid in range(1000, 1000 + 2 * size, 2):
             tid, proc = pid + 1, f"{root}/proc/{pid}"
             put(f"{proc}/stat", f"{pid} (qemu-system-x86) S 1 1 1 0 -1 4194304{tail}")
             put(f"{proc}/cmdline", f"qemu-system-x86_64\0-name\0vm{pid}\0")
@@ -46,10 +48,10 @@ def large_host():
             put(f"{root}/sys/kernel/debug/kvm/{pid}-9/vcpu0/pid", f"{tid}\n")
         p = n.run("-b", "-n", "1", "-d", "0.1", "--format", "json", "--root", root)
         vms = json.loads(p.stdout)["vms"]
-        n.same((p.returncode, p.stderr, len(vms)), (0, "", 1500), "a large host: the first record has every VM")
+        n.same((p.returncode, p.stderr, len(vms)), (0, "", size), "a large host: the first record has every VM")
         n.same([vm["name"] for vm in vms if len(vm["vcpus"]) != 1 or vm["cpu_pct"] is None], [],
                "a large host: and each has its vCPU and figures")
-        p = n.run("-b", "-n", "1", "-d", "0.1", "--format", "csv", "--table", "vm", "-M", "vm3998", "--root", root)
+        p = n.run("-b", "-n", "1", "-d", "0.1", "--format", "csv", "--table", "vm", "-M", f"vm{998 + 2 * size}", "--root", root)
         n.same(len(p.stdout.splitlines()), 2, "a large host: one that is asked for by name is found at once")
 
 
