@@ -113,8 +113,8 @@ static bool debugfs_gone(const struct vpmu *p)
 static void load(struct vpmu *p)
 {
 	const struct sink *s = p->env->sink;
-	char why[PROBE_TEXT];
 	struct kvm_reason r;
+	size_t at;
 	int rc = try(p->env, &p->msrs);
 
 	if (!rc) {
@@ -128,9 +128,10 @@ static void load(struct vpmu *p)
 		return;
 	}
 	bpf_why_not(p->env->root, rc, &r);
-	snprintf(why, sizeof(why), "%.180s%s", r.why,
-		 debugfs_gone(p) ? "; and /" KVM_DIR " is not there" : "");
-	s->source(s->ctx, SOURCE, SOURCE_OFF, why, r.mend[0] ? r.mend : NULL);
+	at = strlen(r.why);
+	if (debugfs_gone(p))
+		snprintf(r.why + at, sizeof(r.why) - at, "; and /" KVM_DIR " is not there");
+	s->source(s->ctx, SOURCE, SOURCE_OFF, r.why, r.mend[0] ? r.mend : NULL);
 }
 
 static void unload(struct vpmu *p)

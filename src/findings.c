@@ -264,27 +264,13 @@ static void look_quota(struct look *l, const char *id)
 	look_waiting(l, id, steal_of_quota, say_quota);
 }
 
-/*
- * %EXIT less what it waited for a CPU meanwhile, which steal says. A host takes a CPU away behind
- * an exit: as long as nobody tells how much of the exits was spent without one, it may be all of
- * the steal.
- */
-static double at_exits(const struct snap_vm *vm)
-{
-	double waited = value_has(vm->use.steal) ? vm->use.steal.v : 0;
-
-	if (value_has(vm->ex.off_pct) && vm->ex.off_pct.v < waited)
-		waited = vm->ex.off_pct.v;
-	return vm->ex.pct.v > waited ? vm->ex.pct.v - waited : 0;
-}
-
 static void look_exits(struct look *l, const char *id)
 {
 	for (size_t i = 0; i < l->s->nvms; i++) {
 		const struct snap_vm *vm = &l->s->vms[i];
 		struct subject subject = {id, vm->id, -1};
 		struct value v = vm->ex.pct;
-		double at = value_has(v) ? at_exits(vm) : 0;
+		double at = value_has(v) ? v.v - snapshot_waited_in_exits(vm) : 0;
 		const char *off = "";
 		struct snap_finding *f;
 

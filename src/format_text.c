@@ -128,19 +128,12 @@ static void put_missing(struct format_state *f, struct out *o, const struct snap
 	f->told = off;
 }
 
-/* NULL: it is not off. */
-static const struct snap_source *source_off(const struct snapshot *s, const char *name)
-{
-	for (size_t i = 0; i < s->nsources; i++)
-		if (strcmp(s->sources[i].name, name) == 0 && s->sources[i].state == SOURCE_OFF)
-			return &s->sources[i];
-	return NULL;
-}
-
 /* Of guests' PMUs first why a counter may lie; and no rows are no mystery. */
 static void put_pmu(struct out *o, const struct batch_query *q, const struct snapshot *s,
 		    size_t nrows)
 {
+	const struct snap_source *from = snapshot_source(s, "vpmu");
+
 	if (q->table->first != TABLE_PMU)
 		return;
 	if (s->host.pmu_why && *s->host.pmu_why) {
@@ -151,8 +144,8 @@ static void put_pmu(struct out *o, const struct batch_query *q, const struct sna
 	if (nrows || q->when || !s->dt)
 		return;
 	out_text(o, "# pmu: no counters: ");
-	if (source_off(s, "vpmu"))
-		format_escaped(o, text_escape, source_off(s, "vpmu")->why);
+	if (from && from->state == SOURCE_OFF)
+		format_escaped(o, text_escape, from->why);
 	else
 		out_text(o, "no guest that is asked for has touched its PMU since kvmtop looks");
 	out_text(o, "\n");

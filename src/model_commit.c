@@ -302,18 +302,15 @@ static double steal_shown(const struct snap_vm *row)
 	return value_has(row->steal_max) ? row->steal_max.v : row->use.steal.v;
 }
 
-/*
- * In exits and on a CPU: without one it waits, and steal says that. Where nobody tells how much of
- * the exits that is, all of the steal may be: a host takes a CPU away behind an exit.
- */
+/* In exits and on a CPU: without one it waits, and steal says that. */
 static struct value exits_on_cpu(const struct snap_vm *row)
 {
 	struct value v = row->ex.pct;
 
 	if (value_has(row->ex.on_pct))
 		return row->ex.on_pct;
-	if (value_has(v) && value_has(row->use.steal))
-		v.v -= row->use.steal.v < v.v ? row->use.steal.v : v.v;
+	if (value_has(v))
+		v.v -= snapshot_waited_in_exits(row);
 	return v;
 }
 

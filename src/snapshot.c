@@ -197,6 +197,23 @@ const char *snapshot_printf(struct snapshot *s, const char *fmt, ...)
 	return p;
 }
 
+const struct snap_source *snapshot_source(const struct snapshot *s, const char *name)
+{
+	for (size_t i = 0; i < s->nsources; i++)
+		if (!strcmp(s->sources[i].name, name))
+			return &s->sources[i];
+	return NULL;
+}
+
+double snapshot_waited_in_exits(const struct snap_vm *vm)
+{
+	double most = value_has(vm->ex.off_pct) ? vm->ex.off_pct.v : vm->ex.pct.v;
+
+	if (!value_has(vm->use.steal))
+		return 0;
+	return vm->use.steal.v < most ? vm->use.steal.v : most;
+}
+
 bool snapshot_vms_unknown(const struct snapshot *s)
 {
 	if (s->nvms)

@@ -472,6 +472,14 @@ void snap_callers_add(struct snap_symbol *into, const struct snap_symbol *from);
 
 /* Is one of its VMs a guess of what /proc shows without root? Then their number is one. */
 bool snapshot_any_guessed(const struct snapshot *s);
+/* What is said of a source; NULL: nothing. */
+const struct snap_source *snapshot_source(const struct snapshot *s, const char *name);
+/*
+ * Percent of its vCPUs' time, a part of %EXIT, in which a VM that has one waited for a CPU, which
+ * steal says. At most: where nobody tells what of the exits was spent without a CPU it may be all
+ * of the steal, for a host takes a CPU away behind an exit (docs/metrics.md).
+ */
+double snapshot_waited_in_exits(const struct snap_vm *vm);
 /* Could nothing be looked for, as without a descriptor? Then that there are none says nothing. */
 bool snapshot_vms_unknown(const struct snapshot *s);
 

@@ -114,16 +114,13 @@ int pane_draw_reason(const struct area *a, const char *why, const char *mend)
 
 bool pane_source_missing(const struct snapshot *s, const char *name, char *out, size_t size)
 {
-	for (size_t i = 0; i < s->nsources; i++) {
-		const struct snap_source *src = &s->sources[i];
+	const struct snap_source *src = snapshot_source(s, name);
 
-		if (src->state == SOURCE_OK || strcmp(src->name, name) != 0)
-			continue;
-		snprintf(out, size, "%s%s%s", src->why, src->mend && *src->mend ? ": " : "",
-			 src->mend ? src->mend : "");
-		return true;
-	}
-	return false;
+	if (!src || src->state == SOURCE_OK)
+		return false;
+	snprintf(out, size, "%s%s%s", src->why, src->mend && *src->mend ? ": " : "",
+		 src->mend ? src->mend : "");
+	return true;
 }
 
 bool pane_no_threads(const struct pane_ctx *c, const char *none, const char *host, char *out,

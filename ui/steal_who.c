@@ -37,10 +37,7 @@ static const char *quota_words(const struct pane_ctx *c)
 /* What is said of the programs that see it; NULL: nothing, as in a recording without. */
 static const struct snap_source *source_of(const struct pane_ctx *c)
 {
-	for (size_t i = 0; i < c->snap->nsources; i++)
-		if (!strcmp(c->snap->sources[i].name, "waits"))
-			return &c->snap->sources[i];
-	return NULL;
+	return snapshot_source(c->snap, "waits");
 }
 
 int steal_who_lines(const struct pane_ctx *c)

@@ -195,22 +195,28 @@ static void a_quota_that_it_shares(void **state)
 	findings_free(f);
 }
 
+/* As the only finding of the two VMs. */
+static void exits_say(struct findings *f, struct host *h, int level, const char *text)
+{
+	const struct snap_finding *x;
+
+	findings_make(f, h->s);
+	x = only(h->s, "exits");
+	assert_string_equal(x->text, text);
+	assert_int_equal(x->level, level);
+	assert_int_equal(x->vcpu, -1);
+}
+
 static void exits(void **state)
 {
 	struct findings *f = findings_new();
 	struct host h = quiet(SEC);
-	const struct snap_finding *x;
 
 	(void)state;
 	h.vm[0].ex.pct = value_known(31);
 	h.vm[0].ex.top = "MSR_WRITE";
 	h.vm[0].ex.top_pct = value_known(41);
-	findings_make(f, h.s);
-	x = only(h.s, "exits");
-	assert_string_equal(x->text,
-			    "web01: 31% of its vCPUs' time is in exits, MSR_WRITE 41% of it");
-	assert_int_equal(x->level, 2);
-	assert_int_equal(x->vcpu, -1);
+	exits_say(f, &h, 2, "web01: 31% of its vCPUs' time is in exits, MSR_WRITE 41% of it");
 	snapshot_unref(h.s);
 	h = quiet(2 * SEC);
 	h.vm[1].ex.pct = value_known(19.9);
@@ -220,13 +226,11 @@ static void exits(void **state)
 	findings_free(f);
 }
 
-/* What it waited for a CPU in exits is steal's to tell; where nobody tells it, steal is held
- * against them. */
+/* What it waited for a CPU is steal's to tell; where nobody tells, all of the steal may be that. */
 static void exits_without_a_cpu(void **state)
 {
 	struct findings *f = findings_new();
 	struct host h = quiet(SEC);
-	const struct snap_finding *x;
 
 	(void)state;
 	h.vm[0].ex.pct = value_known(97);
@@ -237,11 +241,7 @@ static void exits_without_a_cpu(void **state)
 	findings_make(f, h.s);
 	assert_int_equal(h.s->nfindings, 0);
 	h.vm[0].use.steal = value_known(60);
-	findings_make(f, h.s);
-	x = only(h.s, "exits");
-	assert_string_equal(x->text,
-			    "web01: 97% of its vCPUs' time is in exits, interrupt 100% of it");
-	assert_int_equal(x->level, 2);
+	exits_say(f, &h, 2, "web01: 97% of its vCPUs' time is in exits, interrupt 100% of it");
 	snapshot_unref(h.s);
 	findings_free(f);
 
@@ -250,11 +250,7 @@ static void exits_without_a_cpu(void **state)
 	h.vm[0].ex.pct = value_known(60);
 	h.vm[0].ex.off_pct = value_known(5); /* steal is elsewhere, then: behind wake-ups */
 	h.vm[0].use.steal = value_known(50);
-	findings_make(f, h.s);
-	x = only(h.s, "exits");
-	assert_string_equal(x->text,
-			    "web01: 60% of its vCPUs' time is in exits (5% without a CPU)");
-	assert_int_equal(x->level, 3);
+	exits_say(f, &h, 3, "web01: 60% of its vCPUs' time is in exits (5% without a CPU)");
 	snapshot_unref(h.s);
 	findings_free(f);
 }
