@@ -76,6 +76,7 @@ static int take_at(struct store *st, sqlite3_stmt *s, struct store_at *out)
 int store_next_within(struct store *st, int64_t id, int64_t from, int64_t to, struct store_at *out)
 {
 	sqlite3_stmt *s;
+	int rc;
 
 	st->steps = 0;
 	s = store_stmt(st, ST_WITHIN);
@@ -84,7 +85,8 @@ int store_next_within(struct store *st, int64_t id, int64_t from, int64_t to, st
 	sqlite3_bind_int64(s, 1, id);
 	sqlite3_bind_int64(s, 2, from);
 	sqlite3_bind_int64(s, 3, to);
-	return take_at(st, s, out);
+	rc = take_at(st, s, out);
+	return !rc && out->id <= id ? -EBADMSG : rc;
 }
 
 int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct store_at *out)
@@ -103,6 +105,10 @@ int store_find(struct store *st, enum store_seek how, int64_t time_or_id, struct
 	if (how != STORE_FIRST && how != STORE_LAST)
 		sqlite3_bind_int64(s, 1, time_or_id);
 	rc = take_at(st, s, out);
+	/* In a damaged file ids need not be in order: who goes on by them would never end. */
+	if (!rc && ((how == STORE_NEXT && out->id <= time_or_id) ||
+		    (how == STORE_BEFORE && out->id >= time_or_id)))
+		return -EBADMSG;
 	if (rc == -ENOENT && how == STORE_AT)
 		return store_find(st, STORE_FIRST, 0, out);
 	return rc;

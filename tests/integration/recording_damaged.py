@@ -101,6 +101,27 @@ def one_interval(sound):
          "nothing is left", p.stdout + p.stderr)
 
 
+def out_of_order(sound):
+    """One byte: the id of a row in the middle is larger than those behind it. By ids in order it would be come to
+    again and again."""
+    file, archive = f"{TMP}/order.db", f"{TMP}/order.tar.gz"
+    write(file, sound)
+    with sqlite3.connect(file) as db:
+        root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name='interval'").fetchone()[0]
+    db.close()
+    data, page = bytearray(content(file)), (root - 1) * PAGE
+    cells = [page + int.from_bytes(data[page + 8 + 2 * i:page + 10 + 2 * i], "big") for i in range(6)]
+    n.same([data[page]] + [data[c + 1] for c in cells], [13, 1, 2, 3, 4, 5, 6], "the table is one page of six rows")
+    data[cells[2] + 1] = 123
+    write(file, data)
+    for args in ("replay", file, "-b"), ("report", "-i", file), ("diff", file, file), \
+            ("bundle", file, "-o", archive, "--anonymize"):
+        p = n.run(*args, limit=30)
+        n.ok(p.returncode == 1 and p.stderr.count("\n") == 1 and "it is damaged" in p.stderr
+             and not os.path.exists(archive), f"{args[0]}: ids that are not in order are damage, and it ends",
+             f"{p.returncode} {p.stderr}")
+
+
 def put_back():
     """The clock was put back between two intervals: of a range all is found, before and after that."""
     file = f"{TMP}/back.db"
@@ -120,7 +141,7 @@ def main():
     p = n.run("record", "-o", FILE, "-d", "0.1", "-n", "6")
     n.ok(p.returncode == 0, "recorded", p.stderr)
     sound = content(FILE)
-    for test in any_damage, one_interval:
+    for test in any_damage, one_interval, out_of_order:
         test(sound)
     put_back()
     n.done()
