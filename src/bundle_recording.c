@@ -18,6 +18,7 @@
 #include "format.h"
 #include "host_facts.h"
 #include "out.h"
+#include "store_span.h"
 #include "store_sum.h"
 #include "store_time.h"
 #include "tar.h"
@@ -36,7 +37,10 @@ static int choose_range(struct bundle *b, char *err)
 	if (rc || !b->o->at)
 		return rc;
 	if (store_time_range(b->o->at, held.newest, &b->from, &b->to))
-		return 0;
+		return store_span_holds(b->store, &held, b->from,
+					store_time_asked_end(b->o->at, b->from, b->to))
+			       ? 0
+			       : -ENOENT;
 	text_escape(safe, sizeof(safe), b->o->at);
 	if (b->from > b->to)
 		snprintf(err, BUNDLE_ERR, "--at '%s': its end is before its beginning", safe);

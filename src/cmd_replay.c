@@ -20,6 +20,7 @@
 #include "options.h"
 #include "screen.h"
 #include "store.h"
+#include "store_span.h"
 #include "store_time.h"
 #include "store_worst.h"
 #include "text.h"
@@ -83,40 +84,12 @@ static void range_text(const struct replay *r, char *buf, size_t size)
 	snprintf(buf, size, "the recording holds %s to %s", at[0], at[1]);
 }
 
-/* Is some of the recording between these moments? */
-static bool is_held(const struct replay *r, int64_t from, int64_t to)
-{
-	struct store_at first = {0};
-
-	if (store_find(r->store, STORE_FROM, r->range.first, &first))
-		return false;
-	return from <= r->range.last && to >= first.wall - first.dt;
-}
-
-/* 03:12 is that minute, 03:12:07 that second: the end of what was typed, which begins at `from`. */
-static int64_t typed_end(const char *text, int64_t from)
-{
-	const char *colon = strchr(text, ':');
-	bool seconds = colon && strlen(colon) > 3 && colon[3] == ':';
-
-	return colon ? from + (seconds ? 1 : 60) * NS_PER_S - 1 : from;
-}
-
-/* A time of the clock is meant as such; a day, or -2h, may begin before the recording. */
-static int64_t asked_end(const struct replay *r)
-{
-	const char *at = r->o->at;
-
-	if (r->to != INT64_MAX || !strchr(at, ':'))
-		return r->to;
-	return typed_end(at, r->from);
-}
-
 static int check_range(const struct replay *r, char *err)
 {
 	char safe[80], holds[120];
 
-	if (is_held(r, r->from, asked_end(r)))
+	if (store_span_holds(r->store, &r->range, r->from,
+			     store_time_asked_end(r->o->at, r->from, r->to)))
 		return 0;
 	text_escape(safe, sizeof(safe), r->o->at);
 	range_text(r, holds, sizeof(holds));
@@ -429,7 +402,8 @@ static void go_to_typed(struct replay *r, const char *text)
 	if (!store_time_parse(text, r->range.newest, &wall))
 		say(r, ROLE_WARN,
 		    "a time: 03:12, yesterday 03:12, 2026-11-29T03:12, or -2h from the end");
-	else if (!is_held(r, wall, typed_end(text, wall)))
+	else if (!store_span_holds(r->store, &r->range, wall,
+				   store_time_asked_end(text, wall, INT64_MAX)))
 		say(r, ROLE_WARN, holds);
 	else
 		go_to(r, wall + 1); /* what begins then, not what ends */

@@ -51,6 +51,15 @@ int store_span_split(const char *word, struct store_span *s)
 	return s->path ? 0 : -ENOMEM;
 }
 
+bool store_span_holds(struct store *st, const struct store_range *held, int64_t from, int64_t to)
+{
+	struct store_at first = {0};
+
+	if (store_find(st, STORE_FROM, held->first, &first))
+		return false;
+	return from <= held->last && to >= first.wall - first.dt;
+}
+
 static int find_range(struct store_span *s, char *err, size_t size)
 {
 	char safe[100], path[200];
@@ -62,8 +71,15 @@ static int find_range(struct store_span *s, char *err, size_t size)
 			 rc == -ENOENT ? "there is nothing in it yet" : store_strerror(rc));
 		return rc;
 	}
-	if (!s->range || store_time_range(s->range, s->held.newest, &s->from, &s->to))
+	if (!s->range)
 		return 0;
+	if (store_time_range(s->range, s->held.newest, &s->from, &s->to)) {
+		if (store_span_holds(s->store, &s->held, s->from,
+				     store_time_asked_end(s->range, s->from, s->to)))
+			return 0;
+		store_span_say_empty(s, err, size);
+		return -ENOENT;
+	}
 	text_escape(safe, sizeof(safe), s->range);
 	if (s->from > s->to)
 		snprintf(err, size, "'@%s': its end is before its beginning", safe);

@@ -29,6 +29,8 @@ bool store_begins(const char *path, const char *magic, size_t n);
 /* Opens it and finds the range. 0 or -errno with one line in err. */
 int store_span_open(struct store_span *s, char *err, size_t size);
 void store_span_close(struct store_span *s);
+/* Is some of the recording between these moments (ns since 1970)? */
+bool store_span_holds(struct store *st, const struct store_range *held, int64_t from, int64_t to);
 /* One line: nothing lies in the range. */
 void store_span_say_empty(const struct store_span *s, char *err, size_t size);
 

@@ -90,16 +90,27 @@ static bool clock_of(const char **p, struct tm *tm)
 	return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 61;
 }
 
+/* mktime() would take the 30th of February for a day in March. */
+static int days_of(int year, int month)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
 static bool date_of(const char **p, struct tm *tm)
 {
 	if (!digits(p, 4, &tm->tm_year) || *(*p)++ != '-' || !digits(p, 2, &tm->tm_mon) ||
 	    *(*p)++ != '-' || !digits(p, 2, &tm->tm_mday))
 		return false;
+	/* Until 2261: what ns since 1970 in 64 bits have. */
+	if (tm->tm_year < 1970 || tm->tm_year >= 2262 || tm->tm_mon < 1 || tm->tm_mon > 12 ||
+	    tm->tm_mday < 1 || tm->tm_mday > days_of(tm->tm_year, tm->tm_mon))
+		return false;
 	tm->tm_year -= 1900;
 	tm->tm_mon--;
-	/* Until 2261: what ns since 1970 in 64 bits have. */
-	return tm->tm_year >= 70 && tm->tm_year < 362 && tm->tm_mon >= 0 && tm->tm_mon < 12 &&
-	       tm->tm_mday >= 1 && tm->tm_mday <= 31;
+	return true;
 }
 
 /* "", "Z", "+01:00", "-0530": how far local time is ahead, in s; none: has stays false. */
@@ -314,6 +325,16 @@ bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to
 		*from = INT64_MIN;
 	}
 	return false;
+}
+
+int64_t store_time_asked_end(const char *text, int64_t from, int64_t to)
+{
+	const char *colon = strchr(text, ':');
+	bool seconds = colon && strlen(colon) > 3 && colon[3] == ':';
+
+	if (to != INT64_MAX || !colon)
+		return to;
+	return from + (seconds ? 1 : 60) * NS_PER_S - 1;
 }
 
 void store_time_text(char *buf, size_t size, int64_t wall)

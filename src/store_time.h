@@ -19,6 +19,12 @@ bool store_time_parse(const char *text, int64_t last, int64_t *out);
  * then) the second is before the first.
  */
 bool store_time_range(const char *text, int64_t last, int64_t *from, int64_t *to);
+/*
+ * By when something of what was typed must have been recorded, of the range that store_time_range()
+ * made of it. A time of the clock is meant as such: 03:12 is that minute, 03:12:07 that second; a
+ * day, or -2h, may begin before the recording.
+ */
+int64_t store_time_asked_end(const char *text, int64_t from, int64_t to);
 /* "90", "90s", "15m", "2h", "7d" in ns, more than 0. False: not a length of time. */
 bool store_duration_parse(const char *text, size_t n, int64_t *out);
 /* "1s", "90s", "15m", "24h", "7d". Returns buf. */

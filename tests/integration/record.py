@@ -79,8 +79,16 @@ def times():
         p = n.run("replay", FILE, "-b", "--at", at)
         n.ok(p.returncode == 1 and not p.stdout and f"--at '{at}': the recording holds " in p.stderr,
              f"--at '{at}': a moment that it does not hold is refused", p.stdout[:200] + p.stderr)
+        for args in ("bundle", "--at", at, "-o", f"{TMP}/none.tgz", FILE), ("report", "-i", f"{FILE}@{at}"), \
+                ("diff", f"{FILE}@{at}", FILE):
+            p = n.run(*args)
+            n.ok(p.returncode == 1 and not p.stdout and "the recording holds " in p.stderr
+                 and not os.path.exists(f"{TMP}/none.tgz"), f"'{at}': {args[0]} refuses it too", p.stdout[:200] + p.stderr)
+    for args in ("report", "-i", f"{FILE}@-1d"), ("diff", f"{FILE}@{first[:10]}", FILE):
+        p = n.run(*args)
+        n.ok(p.returncode == 0 and p.stdout, f"{args[0]}: what begins before it, by a day or by a length", p.stderr)
     n.ok(len(lines("--at", first[:10])[0]) == 6, "--at a day: from its beginning on")
-    for bad in "25:00", "yesterday", "03:10-03:00x", "", "-", "2026-13-01":
+    for bad in "25:00", "yesterday", "03:10-03:00x", "", "-", "2026-13-01", "2026-02-30T03:12":
         p = n.run("replay", FILE, "-b", "--at", bad)
         n.ok(p.returncode == 2 and "--at" in p.stderr, f"--at '{bad}' is refused", p.stderr)
 

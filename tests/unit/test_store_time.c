@@ -72,10 +72,14 @@ static void times_as_typed(void **state)
 		{"2026-11-29T03:12:00.250+01:00", -9.8},
 		{"2026-11-29T03:12:00Z", -8.8},
 		{"2026-11-28", -36},
+		{"2024-02-29", -24108},
 	};
-	static const char *const bad[] = {
-		"",	"3:12",	       "03:60",	     "24:00",	  "now",    "-",     "-2x",
-		"--2h", "2026-11-29T", "2026-13-01", "yesterday", "03:12 ", "-1e9d", "2262-01-01"};
+	static const char *const bad[] = {"",		"3:12",	      "03:60",
+					  "24:00",	"now",	      "-",
+					  "-2x",	"--2h",	      "2026-11-29T",
+					  "2026-13-01", "yesterday",  "03:12 ",
+					  "-1e9d",	"2262-01-01", "2026-02-29",
+					  "2026-11-31", "2026-00-01", "2026-02-30T03:12Z"};
 	int64_t t, from, to;
 
 	(void)state;
@@ -96,6 +100,18 @@ static void times_as_typed(void **state)
 	assert_true(from > to); /* times they are */
 	assert_false(store_time_range("03:10-", last, &from, &to));
 	assert_true(from < to);
+}
+
+/* By when something must be there of what was asked for. */
+static void ends_as_typed(void **state)
+{
+	(void)state;
+	assert_int_equal(store_time_asked_end("03:12", 0, INT64_MAX), 60 * NS_PER_S - 1);
+	assert_int_equal(store_time_asked_end("yesterday 03:12:07", 0, INT64_MAX), NS_PER_S - 1);
+	assert_int_equal(store_time_asked_end("2026-11-29T03:12", 0, INT64_MAX), 60 * NS_PER_S - 1);
+	assert_int_equal(store_time_asked_end("03:12-03:20", 0, 5), 5);
+	assert_true(store_time_asked_end("-2h", 0, INT64_MAX) == INT64_MAX);
+	assert_true(store_time_asked_end("2026-11-29", 0, INT64_MAX) == INT64_MAX);
 }
 
 /* The end of a range belongs to its beginning, whenever it is typed. */
@@ -174,9 +190,8 @@ static void times_of_summer_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_of_tiers),
-		cmocka_unit_test(times_as_typed),
-		cmocka_unit_test(ranges_as_typed),
+		cmocka_unit_test(words_of_tiers),	cmocka_unit_test(times_as_typed),
+		cmocka_unit_test(ends_as_typed),	cmocka_unit_test(ranges_as_typed),
 		cmocka_unit_test(times_of_summer_time),
 	};
 
