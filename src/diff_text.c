@@ -14,6 +14,7 @@
 
 #define VM_WIDTH 16
 #define WHAT_WIDTH 30
+#define SYMBOL_WIDTH 40 /* that pages of guests' kernels differ at their ends is to be seen */
 
 static const struct {
 	const char *name, *unit, *title;
@@ -141,6 +142,13 @@ static const char *host_name(const char *name)
 	return strcmp(name, "exit") == 0 ? "mean exit time of vCPUs (of theirs)" : name;
 }
 
+static size_t what_width(enum diff_what what)
+{
+	return what == DIFF_HOSTS     ? VM_WIDTH + 1 + WHAT_WIDTH
+	       : what == DIFF_SYMBOLS ? SYMBOL_WIDTH
+				      : WHAT_WIDTH;
+}
+
 static void put_row(const struct diff *d, const struct diff_row *r, struct out *out)
 {
 	bool shares = r->what >= DIFF_WAITED;
@@ -159,7 +167,7 @@ static void put_row(const struct diff *d, const struct diff_row *r, struct out *
 	else
 		snprintf(what, sizeof(what), "%s",
 			 r->what == DIFF_HOSTS ? host_name(r->name) : r->name);
-	put_word(out, what, r->pair == DIFF_HOST ? WHAT_WIDTH + VM_WIDTH + 1 : WHAT_WIDTH);
+	put_word(out, what, what_width((enum diff_what)r->what));
 	put_number(out, r->a_known, r->a, false);
 	put_number(out, r->b_known, r->b, false);
 	put_number(out, r->a_known && r->b_known, r->b - r->a, true);
@@ -177,9 +185,11 @@ static void put_part(const struct diff *d, size_t first, size_t n, size_t most, 
 	size_t shown = most && n > most ? most : n;
 
 	out_printf(out, "\n%s\n", parts[what].title);
-	put_word(out, what == DIFF_HOSTS ? "WHAT" : "VM", VM_WIDTH);
-	out_text(out, " ");
-	put_word(out, what == DIFF_HOSTS ? "" : "WHAT", WHAT_WIDTH);
+	if (what != DIFF_HOSTS) {
+		put_word(out, "VM", VM_WIDTH);
+		out_text(out, " ");
+	}
+	put_word(out, "WHAT", what_width(what));
 	out_printf(out, " %9s %9s %9s %7s", "A", "B", is_of_sides(d) ? "B - A" : "CHANGE", "BY");
 	if (what >= DIFF_WAITED)
 		out_printf(out, " %6s %6s", "%OF A", "%OF B");

@@ -127,6 +127,9 @@ def sides():
     n.ok(", the host's side: " in text and ", the guests' side: " in text, "it is said which is which", text)
     n.ok(" B - A " in text and not any(w in text.split() for w in ("new", "gone", "CHANGE")),
          "nothing came or went between two sides of one time", text)
+    rows = [line[:57] for line in text.splitlines() if line.startswith("tinyvm:142 ")]
+    n.ok(len(rows) == len(set(rows)) > 5 and any("[guest 0xffffffff80012000]" in r for r in rows),
+         "pages of a guest's kernel can be told apart", text)
     d = diff(SAMPLES, SAMPLES)
     n.same([v["by"] for v in d["vms"]], ["there being one"], "one VM in either file needs no map")
     n.ok({r["kind"] for r in d["rows"]} >= {"host-kernel", "guest-kernel", "guest-user"}, "domains of whole files")
