@@ -295,6 +295,30 @@ static void say_what_it_has(const struct job *j)
 			j->shown, has);
 }
 
+/* There are such events, but none of the processes or vCPUs that were asked for. */
+static void say_none_chosen(const struct job *j)
+{
+	bool seen = false;
+
+	if (!j->q.npids && !j->q.nvcpus)
+		return;
+	for (unsigned k = 0; k < KIND_HALT; k++) {
+		const struct report_table *t = &j->r.figures[k];
+
+		if (!(j->q.kinds >> k & 1))
+			continue;
+		seen |= j->r.seen[begins[k]] > 0;
+		for (size_t i = 0; i < t->n; i++)
+			if (t->row[i]->count || t->row[i]->timed)
+				return;
+	}
+	if (seen)
+		fprintf(stderr,
+			"kvmtop: %s: these events are there, but none is of what %s%s%s chose\n",
+			j->shown, j->q.npids ? "-p" : "", j->q.npids && j->q.nvcpus ? " and " : "",
+			j->q.nvcpus ? "--vcpu" : "");
+}
+
 static void say_what_was_not_recorded(const struct job *j)
 {
 	const struct report_recording *r = &j->rec;
@@ -347,6 +371,8 @@ static void say_what_is_missing(const struct job *j)
 			"--vcpu "
 			"away\n",
 			j->shown);
+	else if (!j->samples)
+		say_none_chosen(j);
 	if (!j->samples) {
 		say_not_recorded(j);
 		say_what_it_has(j);

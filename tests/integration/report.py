@@ -239,6 +239,10 @@ def ways_to_read(file, rec):
     with open(file, "rb") as f:
         again = run("-i", "-", "--event", "all", "--format", "csv", stdin=f).stdout
     ok(again == whole and whole.count("\n") > 10, "standard input that is a file")
+    for options, word in (("-p", "1"), "-p"), (("--vcpu", "99"), "--vcpu"), (("-p", "1", "--vcpu", "99"), "-p and --vcpu"):
+        p = run("-i", file, *options, "--format", "csv")
+        ok(p.returncode == 0 and p.stdout.count("\n") == 1 and p.stderr.endswith(f"none is of what {word} chose\n"),
+           f"{' '.join(options)} finds nothing: it is said", p.stderr + p.stdout)
     pipe = f"{TMP}/pipe.data"
     rec.save_pipe(pipe)
     with open(pipe, "rb") as f:
