@@ -8,6 +8,29 @@
 
 #include "clock.h"
 
+static int in_order(const void *a, const void *b)
+{
+	const struct vpmu_entry *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->a.msr != y->a.msr)
+		return x->a.msr < y->a.msr ? -1 : 1;
+	return (x->last < y->last) - (x->last > y->last);
+}
+
+size_t vpmu_entries_once(struct vpmu_entry *e, size_t n)
+{
+	size_t left = 0;
+
+	if (n)
+		qsort(e, n, sizeof(*e), in_order);
+	for (size_t i = 0; i < n; i++)
+		if (!left || e[left - 1].tid != e[i].tid || e[left - 1].a.msr != e[i].a.msr)
+			e[left++] = e[i];
+	return left;
+}
+
 #ifdef KVMTOP_BPF
 
 #include "bpf/vpmu_msr.h"
@@ -136,15 +159,6 @@ static int add(struct vpmu_msrs *m, const struct vm_key *k, const struct vm_acce
 	return 0;
 }
 
-static int in_order(const void *a, const void *b)
-{
-	const struct vpmu_entry *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->a.msr > y->a.msr) - (x->a.msr < y->a.msr);
-}
-
 static void forget(struct vpmu_msrs *m, int64_t now, vpmu_since since, void *ctx)
 {
 	size_t left = 0;
@@ -169,7 +183,7 @@ const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now, vpmu_s
 	bool first = true;
 
 	m->n = 0;
-	/* Bounded: one that vanishes meanwhile begins the walk anew. */
+	/* Bounded: one that makes room meanwhile begins the walk anew, and others come twice. */
 	for (int i = 0; i < 2 * ENTRIES; i++) {
 		if (bpf_map_get_next_key(m->map, first ? NULL : &at, &next) < 0)
 			break;
@@ -178,8 +192,7 @@ const struct vpmu_entry *vpmu_msrs_read(struct vpmu_msrs *m, int64_t now, vpmu_s
 		if (bpf_map_lookup_elem(m->map, &at, &a) == 0 && add(m, &at, &a) < 0)
 			break;
 	}
-	if (m->n)
-		qsort(m->entry, m->n, sizeof(m->entry[0]), in_order);
+	m->n = vpmu_entries_once(m->entry, m->n);
 	forget(m, now, since, ctx);
 	*n = m->n;
 	return m->n ? m->entry : NULL;

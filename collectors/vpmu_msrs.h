@@ -36,6 +36,9 @@ static inline bool vpmu_entry_over(const struct vpmu_entry *e, int64_t since, in
 {
 	return since < 0 ? now - e->last > VPMU_FORGET_NS : e->last < since;
 }
+/* Puts them in the order of threads and of their MSRs, each once: as it was used last. Returns how
+ * many that are. */
+size_t vpmu_entries_once(struct vpmu_entry *e, size_t n);
 /*
  * Reads all there is, in the order of threads and of their MSRs; valid until the next call. What is
  * over is forgotten. Returns the first of *n; NULL: none.

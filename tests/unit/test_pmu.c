@@ -554,6 +554,26 @@ static void a_threads_number_is_used_again(void **state)
 	assert_true(vpmu_entry_over(&e, -1, 131 * SEC));
 }
 
+/* The kernel's table was full, and had to be walked from its beginning again. */
+static void what_was_read_twice_counts_once(void **state)
+{
+	struct vpmu_entry e[] = {
+		{.tid = 9, .last = 1, .a = {.msr = 0x186, .count = 1}},
+		{.tid = 7, .last = 5, .a = {.msr = 0x187, .count = 3}},
+		{.tid = 7, .last = 4, .a = {.msr = 0x186, .count = 40}},
+		{.tid = 9, .last = 1, .a = {.msr = 0x186, .count = 1}},
+		{.tid = 7, .last = 8, .a = {.msr = 0x186, .count = 41}},
+		{.tid = 7, .last = 2, .a = {.msr = 0x186, .count = 39}},
+	};
+
+	(void)state;
+	assert_int_equal(vpmu_entries_once(e, sizeof(e) / sizeof(e[0])), 3);
+	assert_true(e[0].tid == 7 && e[0].a.msr == 0x186 && e[0].a.count == 41);
+	assert_true(e[1].tid == 7 && e[1].a.msr == 0x187 && e[1].a.count == 3);
+	assert_true(e[2].tid == 9 && e[2].a.count == 1);
+	assert_int_equal(vpmu_entries_once(NULL, 0), 0);
+}
+
 static void without_demand_there_are_none(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -606,6 +626,7 @@ int main(void)
 		cmocka_unit_test(accesses_that_nobody_counts_are_not_known),
 		cmocka_unit_test(what_is_not_known_has_no_figure),
 		cmocka_unit_test(a_threads_number_is_used_again),
+		cmocka_unit_test(what_was_read_twice_counts_once),
 		cmocka_unit_test(without_demand_there_are_none),
 	};
 
