@@ -219,21 +219,38 @@ static void say_not_collected(const struct job *j, const char *kind)
 		*mend ? ": " : "", mend);
 }
 
+/* The recorder kept within --max-overhead. */
+static void say_costly(const struct job *j, const char *kind, const char *how_long)
+{
+	char limit[400];
+
+	text_escape(limit, sizeof(limit), j->rec.limit);
+	fprintf(stderr,
+		"kvmtop: %s: %s was %s: %s: kvmtop record --max-overhead 10, or 0 for no limit\n",
+		j->shown, kind, how_long, limit);
+}
+
 /* Kinds that were asked for and not collected, or not all the time. */
 static void say_kinds(const struct job *j)
 {
 	const struct report_recording *r = &j->rec;
+	char how_long[80];
 
 	for (unsigned k = 0; k < KIND_NR; k++) {
 		const char *kind = report_kind_title((enum kvm_kind)k);
 
 		if (!(r->kinds >> k & 1) || r->known[k] >= r->length)
 			continue;
-		if (!r->known[k])
+		snprintf(how_long, sizeof(how_long), "not collected");
+		if (r->known[k])
+			snprintf(how_long, sizeof(how_long), "collected in %.4g s of %.4g s only",
+				 (double)r->known[k] / 1e9, (double)r->length / 1e9);
+		if (r->costly >> k & 1)
+			say_costly(j, kind, how_long);
+		else if (!r->known[k])
 			say_not_collected(j, kind);
 		else
-			fprintf(stderr, "kvmtop: %s: %s was collected in %.4g s of %.4g s only\n",
-				j->shown, kind, (double)r->known[k] / 1e9, (double)r->length / 1e9);
+			fprintf(stderr, "kvmtop: %s: %s was %s\n", j->shown, kind, how_long);
 	}
 }
 
@@ -251,11 +268,6 @@ static void say_other_kind(const struct job *j)
 			j->shown, r->userexits);
 }
 
-static const uint8_t begins[KIND_HALT] = {
-	[KIND_VMEXIT] = EV_EXIT, [KIND_MMIO] = EV_MMIO,		  [KIND_IOPORT] = EV_PIO,
-	[KIND_MSR] = EV_MSR,	 [KIND_HYPERCALL] = EV_HYPERCALL, [KIND_USEREXIT] = EV_USEREXIT,
-};
-
 /* Of a file of perf's: kinds whose events were not among those recorded are not 0 of them. */
 static void say_not_recorded(const struct job *j)
 {
@@ -265,7 +277,7 @@ static void say_not_recorded(const struct job *j)
 	if (j->q.kinds == REPORT_KINDS) /* all that there are: nobody expects each */
 		return;
 	for (unsigned k = 0; k < KIND_HALT; k++) {
-		if (!(j->q.kinds >> k & 1) || j->r.recorded >> begins[k] & 1)
+		if (!(j->q.kinds >> k & 1) || report_recorded(&j->r, (enum kvm_kind)k))
 			continue;
 		n += (size_t)snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? ", " : "",
 				      report_kind_title((enum kvm_kind)k));
@@ -283,7 +295,7 @@ static void say_what_it_has(const struct job *j)
 	size_t n = 0;
 
 	for (unsigned k = 0; k < KIND_HALT; k++) {
-		if (!j->r.seen[begins[k]])
+		if (!j->r.seen[report_event((enum kvm_kind)k)])
 			continue;
 		if (j->q.kinds >> k & 1)
 			return;
@@ -307,7 +319,7 @@ static void say_none_chosen(const struct job *j)
 
 		if (!(j->q.kinds >> k & 1))
 			continue;
-		seen |= j->r.seen[begins[k]] > 0;
+		seen |= j->r.seen[report_event((enum kvm_kind)k)] > 0;
 		for (size_t i = 0; i < t->n; i++)
 			if (t->row[i]->count || t->row[i]->timed)
 				return;

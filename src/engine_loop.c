@@ -242,8 +242,8 @@ static void govern(struct engine *e, const struct snapshot *s)
 		snprintf(why, sizeof(why), "within %.3g%%%s%s%s", e->governor.max_pct,
 			 *kinds ? ", without " : "", kinds,
 			 *kinds ? ", which would cost more" : "");
-	e->env.sink->source(e->env.sink->ctx, "overhead", dropped ? SOURCE_PARTIAL : SOURCE_OK, why,
-			    dropped ? "kvmtop --max-overhead 10" : NULL);
+	e->env.sink->source(e->env.sink->ctx, GOVERNOR_SOURCE, dropped ? SOURCE_PARTIAL : SOURCE_OK,
+			    why, dropped ? "kvmtop --max-overhead 10" : NULL);
 }
 
 /* vCPUs run and not one kvm_exit: whether this KVM fires any is then found by other events. */

@@ -207,3 +207,11 @@ const char *governor_text(const struct governor *g, char *buf, unsigned long siz
 			 g->sample_shift == 1 ? "half of the samples" : "most samples");
 	return buf;
 }
+
+bool governor_names(const char *text, enum kvm_kind kind)
+{
+	for (size_t i = 0; i < NDROP; i++)
+		if (drop_order[i] == kind)
+			return strstr(text, drop_name[i]) != NULL;
+	return false;
+}

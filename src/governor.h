@@ -11,6 +11,8 @@
 
 #include "snapshot.h"
 
+#define GOVERNOR_SOURCE "overhead" /* by that name a snapshot's sources have its words */
+
 struct governor {
 	double max_pct; /* 0: never drops anything */
 	unsigned dropped; /* KIND_BIT of what was given up; KIND_VMEXIT: entry and exit */
@@ -38,5 +40,7 @@ bool governor_look(struct governor *g, const struct snapshot *s);
 bool governor_gave_up(const struct governor *g);
 /* "msr, mmio", and "single events" of a vCPU, "waits", for the screen; buf is returned. */
 const char *governor_text(const struct governor *g, char *buf, unsigned long size);
+/* Do such words have events of that kind among what was given up? */
+bool governor_names(const char *text, enum kvm_kind kind);
 
 #endif

@@ -586,3 +586,19 @@ void report_free(struct report *r)
 	kvm_names_free(r->names);
 	kvm_format_free(r->format);
 }
+
+unsigned report_event(enum kvm_kind kind)
+{
+	static const uint8_t begins[KIND_HALT] = {
+		[KIND_VMEXIT] = EV_EXIT,	 [KIND_MMIO] = EV_MMIO,
+		[KIND_IOPORT] = EV_PIO,		 [KIND_MSR] = EV_MSR,
+		[KIND_HYPERCALL] = EV_HYPERCALL, [KIND_USEREXIT] = EV_USEREXIT,
+	};
+
+	return begins[kind];
+}
+
+bool report_recorded(const struct report *r, enum kvm_kind kind)
+{
+	return r->recorded >> report_event(kind) & 1;
+}

@@ -122,5 +122,9 @@ int report_prepare(struct report *r, const struct report_query *q, const struct 
 /* Reads all of it. 0 or -errno. */
 int report_read(struct report *r, struct perfdata *p);
 void report_free(struct report *r);
+/* The event (enum kvm_event_type) that begins one of this kind, which is a table of perf's. */
+unsigned report_event(enum kvm_kind kind);
+/* Was that event among those that were recorded? */
+bool report_recorded(const struct report *r, enum kvm_kind kind);
 
 #endif

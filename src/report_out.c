@@ -61,9 +61,23 @@ static void put_line(const struct report_lines *all, const struct report_line *r
 	out_printf(o, " %10" PRIu64 "\n", r->count);
 }
 
+/* A kind of which nothing is known is not one with no events. */
+static const char *text_unknown(const struct report_view *v, enum kvm_kind kind)
+{
+	if (v->rec)
+		return v->rec->known[kind] ? NULL : "not collected";
+	return report_recorded(v->r, kind) ? NULL : "not recorded";
+}
+
 static int text_kind(const struct report_view *v, enum kvm_kind kind, const struct report_lines *l,
 		     struct out *o)
 {
+	const char *unknown = l->count || l->timed ? NULL : text_unknown(v, kind);
+
+	if (unknown) {
+		out_printf(o, "# %s: %s\n\n", report_kind_title(kind), unknown);
+		return 0;
+	}
 	out_printf(o, "# %s: %" PRIu64 " events", report_kind_title(kind), l->count);
 	if ((v->rec ? v->rec->entries : v->r->entries) || l->timed)
 		out_printf(o, ", %" PRIu64 " timed, %.2f us altogether\n", l->timed,
@@ -204,6 +218,22 @@ static void json_time(struct out *o, const char *name, int64_t wall)
 	out_printf(o, ",\"%s\":\"%s\"", name, buf);
 }
 
+/* Of each kind that was asked for: none of it in 0 s is not known. */
+static void json_collected(const struct report_recording *r, struct out *o)
+{
+	const char *comma = "";
+
+	out_text(o, ",\"collected_seconds\":{");
+	for (unsigned k = 0; k < KIND_NR; k++) {
+		if (!(r->kinds >> k & 1))
+			continue;
+		out_printf(o, "%s\"%s\":%.3f", comma, report_kind_title((enum kvm_kind)k),
+			   (double)r->known[k] / 1e9);
+		comma = ",";
+	}
+	out_text(o, "}");
+}
+
 static void json_recording(const struct report_recording *r, struct out *o)
 {
 	json_time(o, "from", r->first);
@@ -211,9 +241,11 @@ static void json_recording(const struct report_recording *r, struct out *o)
 	out_printf(o,
 		   ",\"intervals\":%" PRIu64
 		   ",\"seconds\":%.3f,\"gap_seconds\":%.3f,\"skipped\":%" PRIu64
-		   ",\"damaged\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"exits\":[",
+		   ",\"damaged\":%" PRIu64 ",\"lost\":%" PRIu64,
 		   r->intervals, (double)r->length / 1e9, (double)r->gap / 1e9, r->skipped,
 		   r->damaged, r->lost);
+	json_collected(r, o);
+	out_text(o, ",\"exits\":[");
 }
 
 int report_put_json(const struct report_view *v, struct out *o)

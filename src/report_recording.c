@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "filter.h"
+#include "governor.h"
 #include "store_span.h"
 #include "store_tally.h"
 
@@ -106,29 +107,47 @@ static int add_vm(struct report_recording *r, const struct snapshot *s, const st
 	return rc;
 }
 
+/* The last words about it; those before are gone. */
+static int keep(char **words, const char *last)
+{
+	if (*words && strcmp(*words, last) == 0)
+		return 0;
+	free(*words);
+	*words = strdup(last);
+	return *words ? 0 : -ENOMEM;
+}
+
 /* The last reason that the recorder had: what was not collected may not have been there. */
 static int note_why(struct report_recording *r, const struct snapshot *s)
 {
-	for (size_t i = 0; i < s->nsources; i++) {
-		const struct snap_source *from = &s->sources[i];
+	const struct snap_source *events = snapshot_source(s, EVENTS_SOURCE);
+	int rc;
 
-		if (strcmp(from->name, EVENTS_SOURCE) != 0 || from->state != SOURCE_OFF)
-			continue;
-		if (r->why && strcmp(r->why, from->why) == 0)
-			return 0;
-		free(r->why);
-		free(r->mend);
-		r->why = strdup(from->why);
-		r->mend = strdup(from->mend);
-		return r->why && r->mend ? 0 : -ENOMEM;
-	}
-	return 0;
+	if (!events || events->state != SOURCE_OFF)
+		return 0;
+	rc = keep(&r->why, events->why);
+	return rc ? rc : keep(&r->mend, events->mend);
+}
+
+/* What the recorder gave up because it would have cost too much. */
+static int note_costly(struct report_recording *r, const struct snapshot *s)
+{
+	const struct snap_source *cost = snapshot_source(s, GOVERNOR_SOURCE);
+
+	if (!cost || cost->state != SOURCE_PARTIAL)
+		return 0;
+	for (unsigned k = 0; k < KIND_NR; k++)
+		if (r->kinds >> k & 1 && governor_names(cost->why, (enum kvm_kind)k))
+			r->costly |= KIND_BIT(k);
+	return keep(&r->limit, cost->why);
 }
 
 int report_recording_add(struct report_recording *r, const struct snapshot *s)
 {
 	int rc = note_why(r, s);
 
+	if (!rc)
+		rc = note_costly(r, s);
 	if (!rc)
 		rc = recorded_samples_add(&r->samples, s, r->filter);
 	if (rc)
@@ -201,6 +220,7 @@ void report_recording_free(struct report_recording *r)
 	report_slots_free(&r->slots);
 	free(r->why);
 	free(r->mend);
+	free(r->limit);
 	recorded_samples_free(&r->samples);
 	*r = (struct report_recording){0};
 }

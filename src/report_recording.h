@@ -58,6 +58,8 @@ struct report_recording {
 	int64_t known[KIND_NR]; /* ns in which that kind was collected */
 	char *why, *mend; /* owned: why no events at all were had when they were not; NULL: they
 			     could */
+	unsigned costly; /* KIND_BIT: given up to keep within a limit … */
+	char *limit; /* owned: … in the recorder's words */
 	uint64_t intervals, damaged, skipped, lost, ngaps;
 	int64_t end; /* of the interval before */
 	bool matched; /* some VM, or vCPU, that was asked for was there */

@@ -336,20 +336,15 @@ static void on_again(void *ctx)
 
 static int read_events(struct reading *g)
 {
-	static const struct {
-		uint8_t kind, type;
-	} kinds[] = {{KIND_VMEXIT, EV_EXIT},	     {KIND_MMIO, EV_MMIO},
-		     {KIND_IOPORT, EV_PIO},	     {KIND_MSR, EV_MSR},
-		     {KIND_HYPERCALL, EV_HYPERCALL}, {KIND_USEREXIT, EV_USEREXIT}};
 	const struct report_watch watch = {on_event, on_again, g};
 	int rc;
 
 	g->r.watch = &watch;
 	rc = report_read(&g->r, g->p);
 	g->r.watch = NULL;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++)
-		if (g->r.recorded >> kinds[i].type & 1)
-			rc = put_times(g, kinds[i].kind);
+	for (unsigned k = 0; k < KIND_HALT && !rc; k++)
+		if (report_recorded(&g->r, (enum kvm_kind)k))
+			rc = put_times(g, k);
 	return rc;
 }
 

@@ -66,6 +66,13 @@ def basics():
     n.ok(len(lines()[0]) == 6, "a second run goes on with the file", p.stderr)
 
 
+def not_collected():
+    text, doc = (n.run("report", "-i", FILE, "--event", "msr", *form) for form in ((), ("--format", "json")))
+    n.ok(text.returncode == 0 and "# msr: not collected\n" in text.stdout and "REASON" not in text.stdout
+         and "msr was not collected: " in text.stderr, "report: a kind that was not collected has no table", text.stdout)
+    n.same(json.loads(doc.stdout)["collected_seconds"], {"msr": 0}, "and was collected for no time")
+
+
 def times():
     got, _ = lines()
     last, first = got[-1]["time"], got[0]["time"]
@@ -233,7 +240,7 @@ def full_disk():
 
 def main():
     """All of it, or what is named: `make bench` wants more kills."""
-    for test in basics, times, usage, command, deaf_command, meanwhile, renamed, kills, full_disk:
+    for test in basics, not_collected, times, usage, command, deaf_command, meanwhile, renamed, kills, full_disk:
         if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
             test()
     n.done()

@@ -297,6 +297,9 @@ def kinds_of_a_file(file):
     ok(shown == [["not recorded: vmexit: perf record -a -e 'kvm:*' has all kinds", has],
                  ["not recorded: hypercall: perf record -a -e 'kvm:*' has all kinds"], [], []],
        "kinds that were not recorded, and those that were", shown)
+    text = run("-i", old, "--event", "vmexit,ioport").stdout
+    ok("# vmexit: not recorded\n" in text and "# ioport: " in text and text.count("REASON") == 1,
+       "a kind that was not recorded has no table", text)
     ok(not any("not recorded" in run("-i", file, "--event", e).stderr for e in ("vmexit,mmio,ioport", "all")),
        "nothing is missing of perf kvm stat's")
 

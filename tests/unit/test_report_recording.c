@@ -181,6 +181,36 @@ static struct snapshot *one(uint64_t timed, uint64_t ns, unsigned bucket, bool h
 	return s;
 }
 
+/* What was given up to stay cheap is told from what nobody asked for. */
+static void test_costly(void **state)
+{
+	struct snap_source src = {.name = "overhead",
+				  .state = SOURCE_OK,
+				  .why = "within 2%, without entry/exit",
+				  .mend = ""};
+	struct report_recording r = {.kinds = KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_MSR)};
+	struct snapshot *s = one(300, 1000, 12, true);
+
+	(void)state;
+	s->sources = &src;
+	s->nsources = 1;
+	assert_int_equal(report_recording_add(&r, s), 0);
+	assert_int_equal(r.costly, 0);
+	assert_null(r.limit);
+	src.state = SOURCE_PARTIAL;
+	src.why = "mmio, entry/exit not collected: it would cost more than 2%";
+	s->open_kinds = 0;
+	assert_int_equal(report_recording_add(&r, s), 0);
+	assert_int_equal(r.costly, KIND_BIT(KIND_VMEXIT)); /* nobody asks for mmio */
+	assert_string_equal(r.limit, src.why);
+	src.why = "most samples not collected: it would cost more than 2%";
+	assert_int_equal(report_recording_add(&r, s), 0);
+	assert_int_equal(r.costly, KIND_BIT(KIND_VMEXIT));
+	assert_int_equal(r.known[KIND_VMEXIT], s->dt);
+	report_recording_free(&r);
+	snapshot_unref(s);
+}
+
 static void test_spread(void **state)
 {
 	struct report_recording r = {.kinds = KIND_BIT(KIND_VMEXIT)};
@@ -223,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sums, make_dir, drop_dir),
 		cmocka_unit_test_setup_teardown(test_vcpus, make_dir, drop_dir),
+		cmocka_unit_test(test_costly),
 		cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_no_histogram),
 	};
