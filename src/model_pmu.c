@@ -200,6 +200,12 @@ static void put_vcpu(struct commit *c, const struct model_pmu *p, uint32_t vm, u
 
 /* ---- what it costs ---- */
 
+/* What found no row of its own may be of the PMU, too. */
+static struct value at_least(double v, bool other)
+{
+	return other ? value_partial(v, WHY_NONE) : value_known(v);
+}
+
 /* The rows of MSR exits that are of the PMU, of a VM or vCPU. */
 static void put_cost(const struct commit *c, const struct snap_exits *ex, unsigned vcpus,
 		     struct snap_pmu *out)
@@ -222,12 +228,10 @@ static void put_cost(const struct commit *c, const struct snap_exits *ex, unsign
 		ns += x->now.time_ns;
 		timed |= x->has_time;
 	}
-	/* What found no place of its own may be of the PMU, too. */
+	/* Where the kernel counted the accesses by themselves that is what they are. */
 	if (!value_has(out->accesses))
-		out->accesses = value_known((double)count / c->dt_s);
-	if (other)
-		out->accesses = value_partial(out->accesses.v, WHY_NONE);
-	out->pct = timed ? value_known(100 * (double)ns / ((double)c->s->dt * vcpus))
+		out->accesses = at_least((double)count / c->dt_s, other);
+	out->pct = timed ? at_least(100 * (double)ns / ((double)c->s->dt * vcpus), other)
 			 : value_na(WHY_NO_ENTRY_EXIT);
 }
 

@@ -574,6 +574,41 @@ static void what_was_read_twice_counts_once(void **state)
 	assert_int_equal(vpmu_entries_once(NULL, 0), 0);
 }
 
+/* More registers than a vCPU has rows for: what is in `other` may be of the PMU, or not. */
+static void registers_without_a_row_may_be_the_pmus(void **state)
+{
+	struct fixture f = fixture_new(2, 64);
+	struct inv_vm *vm = fixture_vm(&f, "web01", 100, 2);
+	const struct demand d = {.pmu = true, .vm = vm->id};
+	struct pmu_state s;
+	struct snapshot *snap;
+	int64_t t = SEC;
+
+	(void)state;
+	model_demand(f.m, &d);
+	f.sink->kinds(f.sink->ctx, KIND_BIT(KIND_VMEXIT) | KIND_BIT(KIND_MSR), true, 0);
+	assert_int_equal(parse(HEAD GP0 GP1 FIXED0, &s), 0);
+	s.has_accesses = true;
+	read_at(&f, vm->vcpu[1], &s, SEC);
+	commit_drop(&f, SEC);
+	for (unsigned i = 0; i < 3; i++)
+		for (int vcpu = 0; vcpu < 2; vcpu++) {
+			ev_exit(&f, t += 1000, 101 + vcpu, vcpu, 32);
+			ev(&f, t += 1000, 101 + vcpu, EV_MSR, 0x186 + i, 1);
+			ev_entry(&f, t += 1000, 101 + vcpu, vcpu);
+		}
+	s.accesses = 7;
+	read_at(&f, vm->vcpu[1], &s, 2 * SEC);
+	snap = commit(&f, 2 * SEC);
+	assert_int_equal(snap->vcpus[0].pmu.accesses.state, VALUE_PARTIAL);
+	assert_true(snap->vcpus[0].pmu.accesses.v == 2);
+	assert_int_equal(snap->vcpus[1].pmu.accesses.state, VALUE_KNOWN); /* by themselves */
+	assert_true(snap->vcpus[1].pmu.accesses.v == 7);
+	assert_int_equal(snap->vcpus[1].pmu.pct.state, VALUE_PARTIAL);
+	snapshot_unref(snap);
+	fixture_free(&f);
+}
+
 static void without_demand_there_are_none(void **state)
 {
 	struct fixture f = fixture_new(8, 64);
@@ -627,6 +662,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_known_has_no_figure),
 		cmocka_unit_test(a_threads_number_is_used_again),
 		cmocka_unit_test(what_was_read_twice_counts_once),
+		cmocka_unit_test(registers_without_a_row_may_be_the_pmus),
 		cmocka_unit_test(without_demand_there_are_none),
 	};
 
