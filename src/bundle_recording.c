@@ -94,12 +94,21 @@ static void say_why(const struct bundle *b, int rc, char *err)
 	}
 }
 
+/* What was asked for must be there; what would be nice to have need not. */
+static int do_without(struct bundle *b, int rc, char *err)
+{
+	if (!rc || b->o->nwords || b->o->at)
+		return rc;
+	drop_recording(b, err);
+	err[0] = '\0';
+	return 0;
+}
+
 int bundle_open_recording(struct bundle *b, char *err)
 {
-	bool named = b->o->nwords > 0;
 	int rc;
 
-	b->recording = named ? b->o->words[0] : STORE_DEFAULT;
+	b->recording = b->o->nwords ? b->o->words[0] : STORE_DEFAULT;
 	rc = store_open(b->recording, &b->store, err, BUNDLE_ERR);
 	if (!rc) {
 		rc = choose_range(b, err);
@@ -108,25 +117,19 @@ int bundle_open_recording(struct bundle *b, char *err)
 		if (rc && !err[0])
 			say_why(b, rc, err);
 	}
-	/* What was asked for must be there; what would be nice to have need not. */
-	if (!rc || named || b->o->at)
-		return rc;
-	drop_recording(b, err);
-	err[0] = '\0';
-	return 0;
+	return do_without(b, rc, err);
 }
 
 /* ---- all intervals, one after the other ---- */
 
 typedef int (*visitor)(struct bundle *b, const struct store_at *at, struct snapshot *s, void *ctx);
 
-static int visit(struct bundle *b, visitor look, void *ctx)
+static int walk(struct bundle *b, visitor look, void *ctx)
 {
 	struct store_at at = b->first;
 	struct snapshot *s;
 	int rc;
 
-	b->damaged = 0;
 	for (;;) {
 		if (bundle_was_ended(b))
 			return -EINTR;
@@ -144,6 +147,16 @@ static int visit(struct bundle *b, visitor look, void *ctx)
 		if (rc || at.id > b->last.id)
 			return rc == -ENOENT ? 0 : rc;
 	}
+}
+
+/* -EBADMSG: not one of them could be read. */
+static int visit(struct bundle *b, visitor look, void *ctx)
+{
+	int rc;
+
+	b->damaged = 0;
+	rc = walk(b, look, ctx);
+	return !rc && b->damaged >= b->intervals ? -EBADMSG : rc;
 }
 
 static int learn(struct bundle *b, const struct store_at *at, struct snapshot *s, void *ctx)
@@ -164,8 +177,10 @@ int bundle_learn(struct bundle *b, char *err)
 	}
 	if (!rc && b->store) {
 		rc = visit(b, learn, NULL);
-		if (rc == -EBADMSG)
+		if (rc == -EBADMSG) {
 			say_why(b, rc, err);
+			rc = do_without(b, rc, err);
+		}
 	}
 	return rc;
 }
@@ -243,8 +258,12 @@ static int copy_one(struct bundle *b, const struct store_at *at, struct snapshot
 		rc = store_copy(b->store, at, s, c->to);
 	if (!rc)
 		rc = store_sum_add(c->sum, s, at->session);
+	if (rc == -EBADMSG) {
+		b->damaged++;
+		return 0;
+	}
 	if (rc)
-		return rc == -EBADMSG ? 0 : rc;
+		return rc;
 	put_findings(c->findings, s, c->before);
 	snapshot_unref(c->before);
 	c->before = snapshot_ref(s);
@@ -392,8 +411,10 @@ int bundle_write_recording(struct bundle *b, char *err)
 
 	if (fd >= 0 && c.sum && c.findings)
 		rc = write_all(b, &c, fd, err);
-	if (rc == -EBADMSG && !err[0])
+	if (rc == -EBADMSG && !err[0]) {
 		say_why(b, rc, err);
+		rc = do_without(b, rc, err);
+	}
 	snapshot_unref(c.before);
 	host_facts_free(&c.facts);
 	store_sum_free(c.sum);

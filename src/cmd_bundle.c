@@ -173,6 +173,17 @@ static int make(struct bundle *b, char *err)
 	return write_archive(b, err);
 }
 
+static void say_damaged(const struct bundle *b)
+{
+	char safe[200];
+
+	text_escape(safe, sizeof(safe), b->recording);
+	fprintf(stderr,
+		"kvmtop: %s: %" PRIu64 " of %" PRIu64
+		" intervals could not be read and %s missing\n",
+		safe, b->damaged, b->intervals, b->damaged == 1 ? "is" : "are");
+}
+
 int cmd_bundle(const struct options *o)
 {
 	struct bundle b = {.o = o, .perf_fd = -1, .sigfd = -1};
@@ -190,6 +201,8 @@ int cmd_bundle(const struct options *o)
 		fprintf(stderr, "kvmtop: %s: %s\n", safe, strerror(-rc));
 	else
 		printf("written: %s\n", safe);
+	if (!rc && b.damaged)
+		say_damaged(&b);
 	if (b.perf_fd >= 0)
 		close(b.perf_fd);
 	if (b.sigfd >= 0)

@@ -246,7 +246,7 @@ static int run(struct merge *m)
 	if (rc == -EPIPE)
 		return 0;
 	if (rc && !m->why[0])
-		snprintf(m->why, sizeof(m->why), "merge: %s", strerror(-rc));
+		snprintf(m->why, sizeof(m->why), "cannot write what was merged: %s", strerror(-rc));
 	if (rc)
 		return rc;
 	warn_of(m, &m->host);

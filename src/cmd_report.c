@@ -466,7 +466,7 @@ static int write_report(const struct job *j)
 			"Intel's, AMD's or Hygon's\n",
 			j->shown);
 	else if (rc && rc != -EPIPE)
-		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));
+		fprintf(stderr, "kvmtop: cannot write the tables: %s\n", strerror(-rc));
 	return rc == -EPIPE ? 0 : rc;
 }
 
@@ -477,7 +477,7 @@ int cmd_report(const struct options *o)
 
 	report_cut_guard();
 	if (rc)
-		fprintf(stderr, "kvmtop: %s\n", strerror(-rc));
+		fprintf(stderr, "kvmtop: report cannot begin: %s\n", strerror(-rc));
 	else if (!o->input || strcmp(o->input, "-") != 0)
 		rc = store_span_split(o->input, &j.span);
 	if (!rc && j.span.path && (!o->input || store_span_is_recording(&j.span)))

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "grow.h"
@@ -35,6 +36,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct merge *m, const c
 int merge_input_file(struct merge *m, struct merge_input *in)
 {
 	bool standard = strcmp(in->path, "-") == 0;
+	struct stat sb;
 	int rc;
 
 	in->fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
@@ -44,6 +46,8 @@ int merge_input_file(struct merge *m, struct merge_input *in)
 		refuse(m, in->path, "%s", strerror(-rc));
 		return rc;
 	}
+	if (fstat(in->fd, &sb) == 0 && S_ISDIR(sb.st_mode))
+		return refuse(m, in->path, "a folder, not a trace: name the file in it");
 	rc = merge_spool(in);
 	if (!rc)
 		return 0;

@@ -104,7 +104,7 @@ struct store_range {
 	uint64_t n; /* intervals */
 };
 
-/* -ENOENT: there is no interval. */
+/* -ENOENT: there is no interval; -EBADMSG: of those that there are none makes sense. */
 int store_range(struct store *st, struct store_range *out);
 
 /*

@@ -10,7 +10,7 @@
 int store_range(struct store *st, struct store_range *out)
 {
 	sqlite3_stmt *s;
-	int rc = -ENOENT;
+	int rc;
 
 	st->steps = 0;
 	s = store_stmt(st, ST_RANGE);
@@ -18,7 +18,10 @@ int store_range(struct store *st, struct store_range *out)
 		return store_errno(st);
 	if (sqlite3_step(s) != SQLITE_ROW) {
 		rc = store_errno(st);
-	} else if (sqlite3_column_int64(s, 2) > 0) {
+	} else if (sqlite3_column_type(s, 3) == SQLITE_NULL || sqlite3_column_int64(s, 2) <= 0) {
+		/* Intervals none of which makes sense are not the same as none. */
+		rc = sqlite3_column_int(s, 4) ? -EBADMSG : -ENOENT;
+	} else {
 		*out = (struct store_range){.first = sqlite3_column_int64(s, 0),
 					    .last = sqlite3_column_int64(s, 1),
 					    .newest = sqlite3_column_int64(s, 3),

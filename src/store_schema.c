@@ -205,7 +205,8 @@ const char *const store_sql[] = {
 		      " ON vm_id=v AND session=s ORDER BY tsc.rowid",
 	[ST_TSC_UP_TO] = "SELECT * FROM tsc WHERE interval<=? ORDER BY rowid",
 	[ST_RANGE] = "SELECT min(time),max(time),count(*),(SELECT time FROM interval WHERE " SOUND
-		     " ORDER BY id DESC LIMIT 1) FROM interval WHERE time BETWEEN 0 AND " TIME_MOST,
+		     " ORDER BY id DESC LIMIT 1),EXISTS(SELECT 1 FROM interval)"
+		     " FROM interval WHERE time BETWEEN 0 AND " TIME_MOST,
 	/*
 	 * The worst of each part: steal that somebody notices, else findings, else steal. Figures
 	 * of the row are those of the one that has the maximum: SQLite says so.

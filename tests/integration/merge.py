@@ -251,6 +251,7 @@ def refusals():
     n.ok(r.returncode == 1 and b"no text of ftrace" in r.stderr, "a file that is no trace", r.stderr)
     for args, words in (((), b"-H HOST"), (("-H", host), b"-H HOST"), (("-H", host, "-G", "-", "-G", "b=-"), b"one file"),
                         (("-H", "/nonexistent", "-G", host), b"No such file"),
+                        (("-H", "/usr", "-G", host), b"/usr: a folder, not a trace"),
                         (("-H", host, "-G", host, "--offset", "x"), b"--offset 'x'"),
                         (("-H", host, "-G", host, "--map", "1-2"), b"--map"),
                         (("-H", host, "-G", host, "--scaling", "5:64"), b"--scaling"),
@@ -290,7 +291,7 @@ def terminal():
     n.ok(b"\x1b[31mred\x07 \\ end" in r.stdout, "a file gets the lines as they were", r.stdout)
     p = subprocess.run(f"{n.KVMTOP} merge -H {host} -G {guest} --offset 0 > /dev/full", shell=True, capture_output=True,
                        check=False)
-    n.ok(p.returncode == 1 and b"No space" in p.stderr, "a full disk is said", p.stderr)
+    n.ok(p.returncode == 1 and b"cannot write what was merged: No space" in p.stderr, "a full disk is said", p.stderr)
 
 
 def long_inputs():

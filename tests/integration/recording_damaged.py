@@ -122,6 +122,38 @@ def out_of_order(sound):
              f"{p.returncode} {p.stderr}")
 
 
+def none_makes_sense(sound):
+    """Rows that cannot be: that is damage, and not a recording in which nothing is yet."""
+    file, archive = f"{TMP}/sense.db", f"{TMP}/sense.tar.gz"
+    for change in ("dt=-1", "dt=9223372036854775807", "session=-1", "time=-5", "time=9223372036854775807",
+                   "time='now'"):
+        write(file, sound)
+        with sqlite3.connect(file) as db:
+            db.execute(f"UPDATE interval SET {change}")
+        db.close()
+        for args in ("replay", file, "-b"), ("report", "-i", file), ("diff", file, file), ("bundle", file, "-o", archive):
+            p = n.run(*args, limit=30)
+            n.ok(p.returncode == 1 and p.stdout == "" and p.stderr.count("\n") == 1 and "it is damaged" in p.stderr
+                 and not os.path.exists(archive), f"{args[0]}: {change} of all intervals is damage",
+                 f"{p.returncode} {p.stdout[:200]} {p.stderr}")
+
+
+def bundle_without(sound):
+    """What a bundle could not read is said, and one of nothing is none."""
+    file, archive = f"{TMP}/without.db", f"{TMP}/without.tar.gz"
+    write(file, sound)
+    for where, wanted in ("WHERE interval=2", (0, f"kvmtop: {file}: 1 of 6 intervals could not be read and is missing\n")), \
+            ("", (1, f"kvmtop: {file}: it is damaged\n")):
+        with sqlite3.connect(file) as db:
+            db.execute(f"UPDATE frame SET length=9223372036854775807 {where}")
+        db.close()
+        p = n.run("bundle", file, "-o", archive, limit=60)
+        n.same((p.returncode, p.stderr), wanted, f"bundle: frames that cannot be {where or 'at all'}")
+        n.same(os.path.exists(archive), not wanted[0], "and there is one, or none")
+        if not wanted[0]:
+            os.unlink(archive)
+
+
 def put_back():
     """The clock was put back between two intervals: of a range all is found, before and after that."""
     file = f"{TMP}/back.db"
@@ -141,7 +173,7 @@ def main():
     p = n.run("record", "-o", FILE, "-d", "0.1", "-n", "6")
     n.ok(p.returncode == 0, "recorded", p.stderr)
     sound = content(FILE)
-    for test in any_damage, one_interval, out_of_order:
+    for test in any_damage, one_interval, out_of_order, none_makes_sense, bundle_without:
         test(sound)
     put_back()
     n.done()

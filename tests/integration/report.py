@@ -243,6 +243,11 @@ def ways_to_read(file, rec):
         p = run("-i", file, *options, "--format", "csv")
         ok(p.returncode == 0 and p.stdout.count("\n") == 1 and p.stderr.endswith(f"none is of what {word} chose\n"),
            f"{' '.join(options)} finds nothing: it is said", p.stderr + p.stdout)
+    with open("/dev/full", "wb") as full:
+        p = subprocess.run([native.KVMTOP, "report", "-i", file], stdin=subprocess.DEVNULL, stdout=full,
+                           stderr=subprocess.PIPE, text=True, check=False)
+    ok(p.returncode == 1 and p.stderr == "kvmtop: cannot write the tables: No space left on device\n", "a full disk is said",
+       p.stderr)
     pipe = f"{TMP}/pipe.data"
     rec.save_pipe(pipe)
     with open(pipe, "rb") as f:
