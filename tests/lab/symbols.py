@@ -276,8 +276,6 @@ LOADS = {  # what of it must be hot, by a part of the symbol's name
     "memory": r"clear_page|page_fault|pagevec|rmqueue|alloc|free|lru|fault|zap|mem_cgroup|exc_",
     "net": r"native_write_msr|memset|udp|sk|net|ip_|sock|dst|copy|entry_SYSCALL|csum|alloc|lock",
 }
-# How much of a guest's work its timer takes is a matter of the machine's speed: it comes by the clock.
-TIMER = "native_write_msr|asm_sysvec_apic_timer_interrupt"
 
 
 def perf_kvm_top(data, seconds):
@@ -307,7 +305,7 @@ def beside_perf_kvm(guest, load):
         f.write(text)
     top = sorted(mine.items(), key=lambda x: -x[1])
     n.say(f"{load}: {[(s, round(p, 1)) for s, p in top[:6]]}; perf: {theirs[:6]}")
-    work = [s for s, _ in top if not re.fullmatch(TIMER, s)]
+    work = [s for s, _ in top if not re.fullmatch(lab_guests.TIMER, s)]
     n.ok(work and re.search(LOADS[load], work[0]), f"{load}: the hottest symbol is of that work", top[:5])
     unnamed = sum(p for s, p in top if s.startswith("["))
     n.ok(unnamed < 3, f"{load}: nearly all of the guest's kernel has names", unnamed)
